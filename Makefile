@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# make            build/zramfs and build/zramfsctl
+# make check      unit and system tests; ends with 'N passed, N failed'
+# make asan|tsan  the tests again, under the sanitizers
+# make install    DESTDIR= PREFIX=
+# make V=1        shows the commands
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+BUILD   ?= build
+SANITIZE ?=
+CC      ?= cc
+CFLAGS  ?= -O2 -g
+PKG_CONFIG ?= pkg-config
+
+# liblzo2 has its header in a folder of its own and, in Debian 12, no path to
+# it in its .pc file; it is included as <lzo/lzo1x.h>.
+LIBS := fuse3 libzstd liblz4 libdeflate libxxhash lzo2
+
+PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(LIBS) 2>/dev/null)
+PKG_LDLIBS := $(shell $(PKG_CONFIG) --libs $(LIBS) 2>/dev/null)
+
+VERSION := 0.1
+
+ALL_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter \
+	-fno-strict-aliasing -D_GNU_SOURCE -DFUSE_USE_VERSION=314 \
+	-DZRAMFS_VERSION='"$(VERSION)"' -Isrc -I. $(PKG_CFLAGS) \
+	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer) \
+	$(CFLAGS)
+ALL_LDFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
+LDLIBS_ALL = $(PKG_LDLIBS) -lpthread
+
+ifeq ($(V),1)
+Q :=
+say = @:
+else
+Q := @
+say = @echo
+endif
+
+PROGRAM_SOURCES := src/main.c src/zramfsctl.c
+LIBRARY_SOURCES := $(filter-out $(PROGRAM_SOURCES),$(wildcard src/*.c)) \
+	$(wildcard src/*/*.c) $(wildcard codec/*.c) $(wildcard pool/*.c)
+LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
+LIBRARY := $(BUILD)/libzramfs.a
+
+UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
+UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
+UNIT_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,\
+	$(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c)))
+SYSTEM_HELPERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/system/*.c))
+BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
+FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
+
+.PHONY: all check unit system tests asan tsan bench-programs fuzz install clean format
+.SECONDARY:
+
+all: $(BUILD)/zramfs $(BUILD)/zramfsctl
+
+$(BUILD)/%.o: %.c
+	$(say) "  CC      $<"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(LIBRARY): $(LIBRARY_OBJECTS)
+	$(say) "  AR      $@"
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/zramfs: $(BUILD)/src/main.o $(LIBRARY)
+	$(say) "  LD      $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+
+$(BUILD)/zramfsctl: $(BUILD)/src/zramfsctl.o $(LIBRARY)
+	$(say) "  LD      $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+
+$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(UNIT_SUPPORT) $(LIBRARY)
+	$(say) "  LD      $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS_ALL)
+
+$(BUILD)/tests/system/%: $(BUILD)/tests/system/%.o
+	$(say) "  LD      $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lpthread
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIBRARY)
+	$(say) "  LD      $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+
+$(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(LIBRARY)
+	$(say) "  LD      $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+
+tests: all $(UNIT_TESTS) $(SYSTEM_HELPERS) $(FUZZERS)
+
+bench-programs: $(BENCH_PROGRAMS)
+
+check: tests
+	@BUILD=$(BUILD) tests/run unit system
+
+unit: tests
+	@BUILD=$(BUILD) tests/run unit
+
+system: tests
+	@BUILD=$(BUILD) tests/run system
+
+asan:
+	@$(MAKE) --no-print-directory check BUILD=build-asan \
+		SANITIZE=address,undefined CFLAGS="-O1 -g -fno-sanitize-recover=undefined"
+
+tsan:
+	@$(MAKE) --no-print-directory check BUILD=build-tsan \
+		SANITIZE=thread CFLAGS="-O1 -g"
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin \
+		$(DESTDIR)$(PREFIX)/share/man/man8
+	install -m 755 $(BUILD)/zramfs $(BUILD)/zramfsctl $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(wildcard contrib/*.8) $(DESTDIR)$(PREFIX)/share/man/man8/
+
+format:
+	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] codec/*.[ch] pool/*.[ch] tests/*/*.[ch] bench/*.[ch])
+
+clean:
+	rm -rf build build-asan build-tsan
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

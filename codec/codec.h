@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * codec.h - page compressors: one operations struct, one file for each
+ *
+ * A codec compresses one 4 KiB page at a time, each page for itself. A stream
+ * is one thread's working memory for one codec at one level; it is used by one
+ * thread at a time and makes no other promise. The formats are the libraries'
+ * raw block formats; nothing is added.
+ *
+ * Decompression is safe on any input: it reads only src[0..src_len), writes
+ * only dst[0..CODEC_PAGE_SIZE) and fails unless exactly one page results.
+ */
+#ifndef ZRAMFS_CODEC_H
+#define ZRAMFS_CODEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CODEC_PAGE_SIZE 4096
+
+/*
+ * Numbers are part of the arena's layout: they say how a stored page was
+ * compressed. Never reuse one. They fit in four bits.
+ */
+enum codec_id {
+	CODEC_NONE = 0,
+	CODEC_LZ4 = 1,
+	CODEC_LZ4HC = 2,
+	CODEC_LZO = 3,
+	CODEC_ZSTD = 4,
+	CODEC_DEFLATE = 5,
+	CODEC_COUNT
+};
+
+struct codec_ops {
+	enum codec_id id;
+	const char *name;
+	/* What the level is called, in messages: "level", "acceleration". */
+	const char *level_name;
+	/* As the library accepts them; equal when there is no choice. */
+	int (*level_min)(void);
+	int (*level_max)(void);
+	int level_default;
+	/*
+	 * Working memory to compress with; NULL when out of memory. A stream
+	 * can always decompress its own codec's pages, at any level.
+	 */
+	void *(*create)(int level);
+	void (*destroy)(void *stream);
+	/*
+	 * Compress one page into at most dst_capacity bytes. Returns the
+	 * length, or -ENOSPC when the page does not fit: an answer, no fault.
+	 */
+	int (*compress)(void *stream, const void *page, void *dst,
+			size_t dst_capacity);
+	/* 0, or -EIO when src is not one page of this codec's. */
+	int (*decompress)(void *stream, const void *src, size_t src_len,
+			  void *page);
+};
+
+extern const struct codec_ops codec_none;
+extern const struct codec_ops codec_lz4;
+extern const struct codec_ops codec_lz4hc;
+extern const struct codec_ops codec_lzo;
+extern const struct codec_ops codec_zstd;
+extern const struct codec_ops codec_deflate;
+
+/* NULL if there is none. */
+const struct codec_ops *codec_by_id(unsigned int id);
+const struct codec_ops *codec_by_name(const char *name, size_t len);
+
+/* A codec at a level, as alg= names it. */
+struct codec_choice {
+	const struct codec_ops *ops;
+	int level;
+};
+
+/*
+ * Parse "NAME[:LEVEL]". On bad input -EINVAL, and one line in message that
+ * names what was wrong and what would be right (no newline).
+ */
+int codec_parse(const char *text, struct codec_choice *choice, char *message,
+		size_t message_size);
+
+/* "zstd:3"; always with the level, unless the codec has none. */
+void codec_format(const struct codec_choice *choice, char *text, size_t size);
+
+/*
+ * All of one thread's streams: the chosen codec's made at once, those that
+ * are needed to read pages of other codecs made when first wanted.
+ */
+struct codec_streams {
+	struct codec_choice choice;
+	void *stream[CODEC_COUNT];
+};
+
+/* -ENOMEM. */
+int codec_streams_init(struct codec_streams *streams,
+		       const struct codec_choice *choice);
+void codec_streams_exit(struct codec_streams *streams);
+
+/* As the operations above; decompress gives -ENOMEM too, -EIO for a bad id. */
+int codec_compress(struct codec_streams *streams, const void *page, void *dst,
+		   size_t dst_capacity);
+int codec_decompress(struct codec_streams *streams, unsigned int id,
+		     const void *src, size_t src_len, void *page);
+
+#endif
