@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fs_private.h - what the files in fs/ share, and nobody else sees
+ */
+#ifndef ZRAMFS_FS_PRIVATE_H
+#define ZRAMFS_FS_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "arena/index.h"
+#include "arena/slab.h"
+#include "fs/fs.h"
+#include "fs/inode.h"
+#include "fs/intent.h"
+
+/* Inode locks are striped: a lock for each inode would cost as much as it. */
+#define FS_INODE_LOCKS 256
+
+/* Persistent; lies in the arena's root page for the filesystem. */
+struct fs_root {
+	uint32_t root_block;		/* the root directory's inode */
+	_Atomic uint32_t generation;	/* of the last inode made */
+	_Atomic uint64_t size_pages;	/* limit; 0: none */
+	_Atomic uint64_t nr_inodes;	/* limit; 0: none */
+	_Atomic uint64_t used_pages;	/* (derived) */
+	_Atomic uint64_t used_inodes;	/* (derived) */
+	uint64_t name_seed;		/* of the name index's hash */
+	struct intent intents[INTENT_SLOTS];
+};
+
+struct inode_lock {
+	pthread_rwlock_t lock;
+} __attribute__((aligned(64)));
+
+struct fs {
+	struct arena *arena;
+	struct store *store;
+	struct slab *inodes;
+	struct slab *blocks;
+	struct index *names; /* under the namespace lock */
+	struct fs_root *root;
+	pthread_rwlock_t namespace_lock; /* prefers writers */
+	struct inode_lock inode_locks[FS_INODE_LOCKS];
+};
+
+/* --- inode.c ----------------------------------------------------------- */
+
+/*
+ * The live inode of a number, NULL if there is none (out of range, free). The
+ * caller's lookup count keeps it alive, so the pointer needs no lock.
+ */
+struct inode *inode_get(const struct fs *fs, ino_t ino);
+ino_t inode_number(const struct fs *fs, uint32_t block);
+uint32_t inode_block(const struct fs *fs, ino_t ino);
+
+void inode_lock_shared(struct fs *fs, ino_t ino);
+void inode_lock_exclusive(struct fs *fs, ino_t ino);
+void inode_unlock(struct fs *fs, ino_t ino);
+/* Two inodes, lower stripe first; the same stripe is locked once. */
+void inode_lock_two(struct fs *fs, ino_t exclusive, ino_t other,
+		    bool other_exclusive);
+void inode_unlock_two(struct fs *fs, ino_t one, ino_t other);
+
+/* The clock of file times: coarse, as the kernel's own filesystems use. */
+int64_t inode_now(void);
+/* Under at least the shared inode lock. */
+void inode_stat(const struct fs *fs, ino_t ino, const struct inode *inode,
+		struct stat *attr);
+/* atime as relatime does it: when not newer than mtime or ctime, or a day old. */
+void inode_touch_atime(struct inode *inode);
+
+/* --- file.c ------------------------------------------------------------ */
+
+/*
+ * Set a regular file's size, under its exclusive lock: drops pages beyond,
+ * zeroes the tail of the last page. Touches no times. -EFBIG, -ENOSPC (the
+ * tail's new page, beyond the reserve), -EIO (the tail cannot be read).
+ */
+int file_truncate(struct fs *fs, struct inode *inode, uint64_t size);
+
+/* Drop all pages and nodes of an inode that nobody can reach any more. */
+void file_release(struct fs *fs, struct inode *inode);
+
+/* --- attributes.c ------------------------------------------------------ */
+
+/*
+ * Take suid, sgid (when group-executable) and security.capability away, under
+ * the exclusive inode lock; touches no times. Asking needs no lock.
+ */
+bool attributes_has_privileges(const struct fs *fs, const struct inode *inode);
+void attributes_kill_privileges(struct fs *fs, struct inode *inode);
+
+/* --- limits.c ---------------------------------------------------------- */
+
+/* Count pages against size=; -ENOSPC changes nothing. */
+int limits_charge_pages(struct fs *fs, uint64_t pages);
+void limits_uncharge_pages(struct fs *fs, uint64_t pages);
+int limits_charge_inode(struct fs *fs);
+void limits_uncharge_inode(struct fs *fs);
+
+#endif
