@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * lzo.c - LZO1X, by liblzo2
+ *
+ * liblzo2's compressor takes no bound for its output: it writes as much as
+ * the worst case needs. So it writes into the stream, and what fits is copied.
+ */
+#include "codec/codec.h"
+
+#include <errno.h>
+#include <lzo/lzo1x.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The worst case, from LZO.FAQ of the library. */
+#define LZO_BOUND (CODEC_PAGE_SIZE + CODEC_PAGE_SIZE / 16 + 64 + 3)
+
+struct lzo_stream {
+	_Alignas(16) unsigned char memory[LZO1X_1_MEM_COMPRESS];
+	unsigned char bounce[LZO_BOUND];
+};
+
+static int lzo_level(void)
+{
+	return 0;
+}
+
+static void *lzo_create(int level)
+{
+	/* Checks that types are as large as the library thinks. */
+	if (lzo_init() != LZO_E_OK)
+		return NULL;
+	return malloc(sizeof(struct lzo_stream));
+}
+
+static int lzo_compress(void *opaque, const void *page, void *dst,
+			size_t dst_capacity)
+{
+	struct lzo_stream *stream = opaque;
+	lzo_uint len = sizeof(stream->bounce);
+
+	if (lzo1x_1_compress(page, CODEC_PAGE_SIZE, stream->bounce, &len,
+			     stream->memory) != LZO_E_OK ||
+	    len > dst_capacity)
+		return -ENOSPC;
+	memcpy(dst, stream->bounce, len);
+	return (int)len;
+}
+
+static int lzo_decompress(void *opaque, const void *src, size_t src_len,
+			  void *page)
+{
+	lzo_uint len = CODEC_PAGE_SIZE;
+
+	if (lzo1x_decompress_safe(src, src_len, page, &len, NULL) != LZO_E_OK ||
+	    len != CODEC_PAGE_SIZE)
+		return -EIO;
+	return 0;
+}
+
+const struct codec_ops codec_lzo = {
+	.id = CODEC_LZO,
+	.name = "lzo",
+	.level_name = "level",
+	.level_min = lzo_level,
+	.level_max = lzo_level,
+	.level_default = 0,
+	.create = lzo_create,
+	.destroy = free,
+	.compress = lzo_compress,
+	.decompress = lzo_decompress,
+};
