@@ -21,8 +21,8 @@ static const struct codec_ops *const codecs[CODEC_COUNT] = {
 };
 
 /* The order of messages and help: by speed, as users choose. */
-#define CODEC_USE                                                              \
-	"use lz4[:acceleration], lz4hc[:level], lzo, zstd[:level], "           \
+#define CODEC_USE                                                    \
+	"use lz4[:acceleration], lz4hc[:level], lzo, zstd[:level], " \
 	"deflate[:level] or none"
 
 const struct codec_ops *codec_by_id(unsigned int id)
