@@ -27,14 +27,16 @@ struct pool;
 
 /*
  * How a pool moves an object, in order: move_begin() asks the owner to hold
- * the object still, with nobody reading it; the pool copies the bytes; and
- * move_end() tells the new handle, after which the old one is dead. False
- * from move_begin(): not now, or the owner no longer has that handle; the
- * object stays. Called with a pool lock held: they may not call back into
+ * the object still, with nobody reading it, and returns the object's size as
+ * it was at alloc; the pool copies the bytes; and move_end() tells the handle
+ * that is valid from now on: a new one, after which the old one is dead, or
+ * the old one if the pool has found no better place. 0 from move_begin(): not
+ * now, or the owner no longer has that handle; the object stays and move_end()
+ * is not called. Called with a pool lock held: they may not call back into
  * the pool, must not wait for long, and must not allocate.
  */
 struct pool_owner_ops {
-	bool (*move_begin)(void *context, uint32_t owner, uint64_t handle);
+	size_t (*move_begin)(void *context, uint32_t owner, uint64_t handle);
 	void (*move_end)(void *context, uint32_t owner, uint64_t handle);
 };
 
