@@ -50,6 +50,9 @@ UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 UNIT_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,\
 	$(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c)))
 SYSTEM_HELPERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/system/*.c))
+SYSTEM_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,\
+	$(wildcard tests/system/support/*.c))
+SYSTEM_LIBRARY := $(BUILD)/tests/system/support.a
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
@@ -79,7 +82,11 @@ $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(UNIT_SUPPORT) $(LIBRA
 	$(say) "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS_ALL)
 
-$(BUILD)/tests/system/%: $(BUILD)/tests/system/%.o
+$(SYSTEM_LIBRARY): $(SYSTEM_SUPPORT)
+	$(say) "  AR      $@"
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/tests/system/%: $(BUILD)/tests/system/%.o $(SYSTEM_LIBRARY)
 	$(say) "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lpthread
 
