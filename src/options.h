@@ -43,8 +43,10 @@ struct options {
 };
 
 /*
- * 0; or -EINVAL with one line in message (no newline, no program name) that
- * names the argument that was wrong and what would be right.
+ * 0; or -EINVAL or -ENOMEM, with one line in message (no newline, no program
+ * name) that names the argument that was wrong and what would be right. Then
+ * nothing is left to release, but releasing does no harm. With help or version
+ * set, nothing else is.
  */
 int options_parse(struct options *options, int argc, char **argv,
 		  char *message, size_t message_size);

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * options.c - reads the command line, once, before anything else happens
+ *
+ * Owns the meaning of each word on the command line. Nothing is guessed and
+ * nothing is passed over: a word that is not known here is an error, and so is
+ * one that libfuse would not take, before libfuse can say so less clearly.
+ */
+#include "options_private.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS_MAX	    256
+#define THREADS_DEFAULT_MIN 2
+#define THREADS_DEFAULT_MAX 16
+#define HOT_DEFAULT_MAX	    (256ull << 20)
+
+int options_fail(const struct message *message, int error, const char *format,
+		 ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message->text, message->size, format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+/* The command line while it is being read. */
+struct parse {
+	struct options *options;
+	struct message message;
+	bool hot_given;
+};
+
+static int set_size(struct parse *parse, const char *value)
+{
+	return options_parse_size(value, &parse->options->size);
+}
+
+static int set_mem_limit(struct parse *parse, const char *value)
+{
+	return options_parse_size(value, &parse->options->mem_limit);
+}
+
+static int set_hot(struct parse *parse, const char *value)
+{
+	parse->hot_given = true;
+	return options_parse_size(value, &parse->options->hot);
+}
+
+static int set_nr_inodes(struct parse *parse, const char *value)
+{
+	return options_multiple(value, &parse->options->nr_inodes);
+}
+
+static int set_mode(struct parse *parse, const char *value)
+{
+	uint64_t mode;
+	int error = options_number(value, 8, 07777, &mode);
+
+	parse->options->mode = (mode_t)mode;
+	parse->options->mode_given = true;
+	return error;
+}
+
+/* All but (uid_t)-1, which means "leave as it is" to chown(2). */
+static int set_uid(struct parse *parse, const char *value)
+{
+	uint64_t id;
+	int error = options_number(value, 10, UINT32_MAX - 1, &id);
+
+	parse->options->uid = (uid_t)id;
+	return error;
+}
+
+static int set_gid(struct parse *parse, const char *value)
+{
+	uint64_t id;
+	int error = options_number(value, 10, UINT32_MAX - 1, &id);
+
+	parse->options->gid = (gid_t)id;
+	return error;
+}
+
+static int set_alg(struct parse *parse, const char *value)
+{
+	/* It has better words for what is wrong: they stay. */
+	return codec_parse(value, &parse->options->codec, parse->message.text,
+			   parse->message.size)
+		       ? -ECANCELED
+		       : 0;
+}
+
+static int set_pool(struct parse *parse, const char *value)
+{
+	parse->options->pool = pool_by_name(value);
+	return parse->options->pool ? 0 : -EINVAL;
+}
+
+static int set_dedup(struct parse *parse, const char *value)
+{
+	parse->options->dedup = !strcmp(value, "on");
+	return parse->options->dedup || !strcmp(value, "off") ? 0 : -EINVAL;
+}
+
+static int set_threads(struct parse *parse, const char *value)
+{
+	uint64_t threads;
+	int error = options_number(value, 10, THREADS_MAX, &threads);
+
+	parse->options->threads = (unsigned int)threads;
+	return !error && !threads ? -ERANGE : error;
+}
+
+static int set_writeback(struct parse *parse, const char *value)
+{
+	parse->options->writeback = true;
+	return 0;
+}
+
+#define SIZE_RIGHT "bytes, a number with k, m, g or t, or N% of RAM; 0 for "
+#define ID_RIGHT   "a number from 0 to 4294967294"
+
+static const struct own_option {
+	const char *name;
+	/* -EINVAL, -ERANGE; -ECANCELED when the message is there already. */
+	int (*set)(struct parse *parse, const char *value);
+	/* "use ..."; NULL for an option without a value. */
+	const char *right;
+} own_options[] = {
+	{"size", set_size, SIZE_RIGHT "no bound"},
+	{"mem_limit", set_mem_limit, SIZE_RIGHT "no limit"},
+	{"hot", set_hot, SIZE_RIGHT "no hot tier"},
+	{"nr_inodes", set_nr_inodes,
+	 "a whole number, k, m or g may follow; 0 for no bound"},
+	{"mode", set_mode, "an octal number from 0 to 7777"},
+	{"uid", set_uid, ID_RIGHT},
+	{"gid", set_gid, ID_RIGHT},
+	{"alg", set_alg, "lz4, lz4hc, lzo, zstd, deflate or none"},
+	{"pool", set_pool, "zsmalloc"},
+	{"dedup", set_dedup, "on or off"},
+	{"threads", set_threads, "a whole number from 1 to 256"},
+	{"writeback", set_writeback, NULL},
+};
+
+static int set_own(struct parse *parse, const struct own_option *own,
+		   const char *value)
+{
+	const char *name = own->name;
+	int error;
+
+	if (!own->right && value)
+		return options_fail(&parse->message, -EINVAL,
+				    "%s=%.64s: %s takes no value, use %s", name,
+				    value, name, name);
+	if (own->right && (!value || !*value))
+		return options_fail(&parse->message, -EINVAL,
+				    "%s needs a value: use %s", name,
+				    own->right);
+	error = own->set(parse, value);
+	if (!error || error == -ECANCELED)
+		return error ? -EINVAL : 0;
+	return options_fail(
+		&parse->message, -EINVAL, "%s=%.64s is %s: use %s", name, value,
+		error == -ERANGE ? "out of range" : "not possible", own->right);
+}
+
+/* Appended as it is, escapes and all: libfuse splits it again. */
+static int pass_on(struct parse *parse, const char *option)
+{
+	char **list = &parse->options->fuse_options, *longer;
+
+	if (asprintf(&longer, "%s%s%s", *list, **list ? "," : "", option) < 0)
+		return options_fail(&parse->message, -ENOMEM, "out of memory");
+	free(*list);
+	*list = longer;
+	return 0;
+}
+
+/* Somebody else's: looked at here, so that libfuse need not refuse it. */
+static int parse_foreign(struct parse *parse, const char *option)
+{
+	switch (options_mount(option, &parse->message)) {
+	case MOUNT_OPTION_PASS:
+		return pass_on(parse, option);
+	case MOUNT_OPTION_DROP:
+		return 0;
+	case MOUNT_OPTION_WRONG:
+		break;
+	}
+	return -EINVAL;
+}
+
+static int parse_option(struct parse *parse, char *option)
+{
+	size_t len = strcspn(option, "=");
+
+	for (size_t i = 0; i < sizeof(own_options) / sizeof(*own_options);
+	     i++) {
+		const struct own_option *own = &own_options[i];
+
+		if (strlen(own->name) == len && !memcmp(own->name, option, len))
+			return set_own(parse, own,
+				       option[len] ? option + len + 1 : NULL);
+	}
+	return parse_foreign(parse, option);
+}
+
+/* The length up to a comma; a backslash takes the next character with it. */
+static size_t option_length(const char *list)
+{
+	size_t len = 0;
+
+	while (list[len] && list[len] != ',')
+		len += list[len] == '\\' && list[len + 1] ? 2 : 1;
+	return len;
+}
+
+static int parse_list(struct parse *parse, const char *text)
+{
+	char *list = strdup(text);
+	int error = 0;
+
+	if (!list)
+		return options_fail(&parse->message, -ENOMEM, "out of memory");
+	for (char *at = list; *at && !error;) {
+		size_t len = option_length(at);
+		bool last = !at[len];
+
+		at[len] = '\0';
+		/* mount(8) lets empty ones pass, as in "rw,,size=1g". */
+		if (len)
+			error = parse_option(parse, at);
+		at += len + !last;
+	}
+	free(list);
+	return error;
+}
+
+/*
+ * One argument that starts with '-': letters, of which o ends it and takes
+ * the rest or the next argument. Sets *used to how many arguments it was.
+ */
+static int parse_letters(struct parse *parse, char **argv, int *used)
+{
+	struct options *options = parse->options;
+
+	*used = 1;
+	for (const char *letter = argv[0] + 1; *letter; letter++) {
+		switch (*letter) {
+		case 'f':
+			options->foreground = true;
+			break;
+		case 'd':
+			options->debug = options->foreground = true;
+			break;
+		case 'h':
+			options->help = true;
+			break;
+		case 'V':
+			options->version = true;
+			break;
+		case 'o':
+			if (letter[1])
+				return parse_list(parse, letter + 1);
+			if (!argv[1])
+				return options_fail(
+					&parse->message, -EINVAL,
+					"-o needs a list of options, as in "
+					"-o size=1g");
+			*used = 2;
+			return parse_list(parse, argv[1]);
+		default:
+			return options_fail(
+				&parse->message, -EINVAL,
+				"unknown option '-%c' in %.64s: use -o, "
+				"-f, -d, -h or -V",
+				*letter, argv[0]);
+		}
+	}
+	return 0;
+}
+
+static int parse_dashed(struct parse *parse, char **argv, int *used)
+{
+	*used = 1;
+	if (argv[0][1] != '-')
+		return parse_letters(parse, argv, used);
+	if (!strcmp(argv[0], "--help"))
+		parse->options->help = true;
+	else if (!strcmp(argv[0], "--version"))
+		parse->options->version = true;
+	else
+		return options_fail(
+			&parse->message, -EINVAL,
+			"unknown option '%.64s': use -o OPT=VALUE, --help "
+			"or --version",
+			argv[0]);
+	return 0;
+}
+
+/* MOUNTPOINT, or SOURCE MOUNTPOINT. */
+static int take_operands(struct parse *parse, char *const operand[2],
+			 unsigned int operands)
+{
+	struct options *options = parse->options;
+
+	if (operands == 2)
+		options->source = operand[0];
+	options->mountpoint = operands ? operand[operands - 1] : "";
+	if (!*options->mountpoint)
+		return options_fail(
+			&parse->message, -EINVAL,
+			"no mountpoint given: use zramfs MOUNTPOINT [-o "
+			"OPT[,OPT...]]");
+	return 0;
+}
+
+static int parse_arguments(struct parse *parse, int argc, char **argv)
+{
+	struct options *options = parse->options;
+	char *operand[2] = {NULL, NULL};
+	unsigned int operands = 0;
+	bool dashes = true;
+	int used, error;
+
+	for (int i = 1; i < argc; i += used) {
+		used = 1;
+		if (dashes && !strcmp(argv[i], "--")) {
+			dashes = false;
+		} else if (dashes && argv[i][0] == '-' && argv[i][1]) {
+			error = parse_dashed(parse, argv + i, &used);
+			/* Who asks for help gets it, whatever else is there. */
+			if (error || options->help || options->version)
+				return error;
+		} else if (operands < 2) {
+			operand[operands++] = argv[i];
+		} else {
+			return options_fail(
+				&parse->message, -EINVAL,
+				"'%.64s' is one argument too many: use "
+				"zramfs [SOURCE] MOUNTPOINT",
+				argv[i]);
+		}
+	}
+	return take_operands(parse, operand, operands);
+}
+
+static unsigned int default_threads(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (cpus < THREADS_DEFAULT_MIN)
+		return THREADS_DEFAULT_MIN;
+	return cpus < THREADS_DEFAULT_MAX ? (unsigned int)cpus
+					  : THREADS_DEFAULT_MAX;
+}
+
+/* A small part of RAM, and of what zramfs may take of it. */
+static uint64_t default_hot(uint64_t mem_limit)
+{
+	uint64_t hot = options_ram_bytes() / 32;
+
+	if (hot > HOT_DEFAULT_MAX)
+		hot = HOT_DEFAULT_MAX;
+	if (mem_limit && hot > mem_limit / 4)
+		hot = mem_limit / 4;
+	return hot;
+}
+
+int options_parse(struct options *options, int argc, char **argv, char *message,
+		  size_t message_size)
+{
+	struct parse parse = {options, {message, message_size}, false};
+	int error;
+
+	*options = (struct options){
+		.source = "zramfs",
+		.size = options_ram_bytes() / 2,
+		.nr_inodes = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2,
+		.mode = geteuid() ? 0755 : 01777,
+		.uid = geteuid(),
+		.gid = getegid(),
+		.codec = {&codec_lz4, codec_lz4.level_default},
+		.pool = &pool_zsmalloc,
+		.dedup = true,
+		.threads = default_threads(),
+		.fuse_options = strdup(""),
+	};
+	if (!options->fuse_options)
+		return options_fail(&parse.message, -ENOMEM, "out of memory");
+	error = parse_arguments(&parse, argc, argv);
+	if (error)
+		options_release(options);
+	else if (!parse.hot_given)
+		options->hot = default_hot(options->mem_limit);
+	return error;
+}
+
+void options_release(struct options *options)
+{
+	free(options->fuse_options);
+	options->fuse_options = NULL;
+}
