@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * background.c - the threads that compress, trim and compact
+ *
+ * Owns the compressor threads and decides when there is work. A page stays hot
+ * until it is HOT_AGE_MS old or the tier is half full: what is overwritten or
+ * deleted sooner never costs a compression, and half of the tier is free for
+ * the next burst. The first thread also keeps house: it gives freed pages back
+ * to the system, and compacts the pool when holes in it have grown.
+ *
+ * They run at nice 10: a writer that finds the tier full helps itself, so
+ * nobody waits for them. They allocate nothing but from the arena, and in
+ * order to free they need not even that.
+ */
+#include <errno.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store/store_private.h"
+
+#define HOT_AGE_MS	2000
+#define BATCH		32
+#define TICK_MS		250
+#define TRIM_MS		500
+#define TRIM_PAGES	65536
+#define COMPACT_MS	2000
+#define BACKGROUND_NICE 10
+
+/* Compact when more than 1/16 of the pool, and more than this, is holes. */
+#define COMPACT_SHIFT 4
+#define COMPACT_FLOOR (256u << 10)
+
+struct housekeeping {
+	int64_t trimmed;
+	int64_t compacted;
+	uint64_t fruitless; /* object bytes when compacting last gave nothing */
+};
+
+static bool half_full(const struct store *store)
+{
+	return hot_frames(&store->hot) > hot_limit(&store->hot) / 2;
+}
+
+void store_wake(struct store *store)
+{
+	if (atomic_load_explicit(&store->idle, memory_order_relaxed) &&
+	    half_full(store)) {
+		pthread_mutex_lock(&store->wake_lock);
+		pthread_cond_broadcast(&store->wake);
+		pthread_mutex_unlock(&store->wake_lock);
+	}
+}
+
+static void maybe_compact(struct store *store, struct housekeeping *keeping)
+{
+	struct pool_stats stats;
+	uint64_t bytes, holes;
+
+	store->pool_ops->stats(store->pool, &stats);
+	bytes = stats.pages << PAGE_SHIFT;
+	holes = bytes > stats.object_bytes ? bytes - stats.object_bytes : 0;
+	if (holes < COMPACT_FLOOR || holes < bytes >> COMPACT_SHIFT ||
+	    stats.object_bytes == keeping->fruitless)
+		return;
+	keeping->fruitless =
+		store->pool_ops->compact(store->pool) ? 0 : stats.object_bytes;
+}
+
+static void keep_house(struct store *store, struct housekeeping *keeping)
+{
+	int64_t now = store_clock();
+
+	if (now - keeping->compacted >= COMPACT_MS) {
+		keeping->compacted = now;
+		maybe_compact(store, keeping);
+	}
+	if (now - keeping->trimmed >= TRIM_MS) {
+		keeping->trimmed = now;
+		arena_trim(store->arena, TRIM_PAGES, false);
+	}
+}
+
+/* True when the thread is to go on; waits at most one tick. */
+static bool nap(struct store *store, bool work_left)
+{
+	struct timespec until;
+	bool stopping;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += TICK_MS * 1000000L;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_nsec -= 1000000000L;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&store->wake_lock);
+	if (!store->stopping && !work_left) {
+		atomic_fetch_add_explicit(&store->idle, 1,
+					  memory_order_relaxed);
+		pthread_cond_timedwait(&store->wake, &store->wake_lock, &until);
+		atomic_fetch_sub_explicit(&store->idle, 1,
+					  memory_order_relaxed);
+	}
+	stopping = store->stopping;
+	pthread_mutex_unlock(&store->wake_lock);
+	return !stopping;
+}
+
+static void run(struct store *store, bool keeps_house)
+{
+	struct housekeeping keeping = {0};
+	struct store_thread *thread = store_thread(store);
+	unsigned int done, stuck;
+	int64_t age;
+
+	thread->background = true;
+	do {
+		pthread_rwlock_rdlock(&store->work_lock);
+		age = half_full(store) ||
+				      atomic_load_explicit(&store->urgent,
+							   memory_order_relaxed)
+			      ? 0
+			      : HOT_AGE_MS;
+		done = compress_hot(store, thread, BATCH, age, &stuck);
+		if (keeps_house)
+			keep_house(store, &keeping);
+		pthread_rwlock_unlock(&store->work_lock);
+	} while (nap(store, done > 0));
+}
+
+struct start {
+	struct store *store;
+	bool keeps_house;
+	int result; /* 1: not known yet; under wake_lock */
+};
+
+static void *background(void *argument)
+{
+	struct start *start = argument;
+	struct store *store = start->store;
+	bool keeps_house = start->keeps_house;
+	int ret = store_attach_thread(store);
+
+	/* Being nice is a courtesy: it need not succeed. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), BACKGROUND_NICE);
+	pthread_mutex_lock(&store->wake_lock);
+	start->result = ret;
+	pthread_cond_broadcast(&store->wake);
+	pthread_mutex_unlock(&store->wake_lock);
+	if (!ret) {
+		run(store, keeps_house);
+		store_detach_thread(store);
+	}
+	return NULL;
+}
+
+/* Returns once the thread has the memory it needs. */
+static int start_thread(struct store *store, pthread_t *thread,
+			bool keeps_house)
+{
+	struct start start = {store, keeps_house, 1};
+	int ret = -pthread_create(thread, NULL, background, &start);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&store->wake_lock);
+	while (start.result == 1)
+		pthread_cond_wait(&store->wake, &store->wake_lock);
+	pthread_mutex_unlock(&store->wake_lock);
+	if (start.result)
+		pthread_join(*thread, NULL);
+	return start.result;
+}
+
+int store_start(struct store *store)
+{
+	int ret;
+
+	store->stopping = false;
+	while (store->started < store->compressors) {
+		ret = start_thread(store, &store->threads[store->started],
+				   store->started == 0);
+		if (ret) {
+			store_stop(store);
+			return ret;
+		}
+		store->started++;
+	}
+	return 0;
+}
+
+void store_stop(struct store *store)
+{
+	pthread_mutex_lock(&store->wake_lock);
+	store->stopping = true;
+	pthread_cond_broadcast(&store->wake);
+	pthread_mutex_unlock(&store->wake_lock);
+	while (store->started)
+		pthread_join(store->threads[--store->started], NULL);
+}
+
+void store_pause(struct store *store)
+{
+	pthread_rwlock_wrlock(&store->work_lock);
+}
+
+void store_resume(struct store *store)
+{
+	pthread_rwlock_unlock(&store->work_lock);
+}
+
+/* Compress what is hot until at most frames are left, with all hands. */
+static int drain_to(struct store *store, uint64_t frames)
+{
+	struct store_thread *thread = store_thread(store);
+	unsigned int stuck, failures = 0;
+	int ret = 0;
+
+	atomic_fetch_add_explicit(&store->urgent, 1, memory_order_relaxed);
+	pthread_mutex_lock(&store->wake_lock);
+	pthread_cond_broadcast(&store->wake);
+	pthread_mutex_unlock(&store->wake_lock);
+	while (hot_frames(&store->hot) > frames) {
+		if (compress_hot(store, thread, BATCH, INT32_MIN, &stuck))
+			continue;
+		/* The rest is in other hands, or has to stay. */
+		store_pause(store);
+		store_resume(store);
+		if (stuck && ++failures >= 3) {
+			ret = -ENOSPC;
+			break;
+		}
+		if (!stuck && hot_age(&store->hot, 0) < 0)
+			break;
+	}
+	atomic_fetch_sub_explicit(&store->urgent, 1, memory_order_relaxed);
+	return ret;
+}
+
+int store_drain(struct store *store)
+{
+	return drain_to(store, 0);
+}
+
+int store_set_hot(struct store *store, uint64_t bytes)
+{
+	hot_set_limit(&store->hot, bytes);
+	return drain_to(store, hot_limit(&store->hot));
+}
+
+uint64_t store_compact(struct store *store)
+{
+	uint64_t pages;
+
+	store_drain(store);
+	pages = store->pool_ops->compact(store->pool);
+	arena_trim(store->arena, UINT64_MAX, true);
+	return pages;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * setup.c - a store's beginning and end, and its threads' own memory
+ *
+ * Owns the struct store, the persistent root, and the list of stores that the
+ * calling thread is attached to. A thread is attached to one store in the
+ * daemon; the list is for a program that has two arenas open.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "store/store_private.h"
+
+static const uint16_t object_sizes[] = {sizeof(struct object)};
+
+static __thread struct store_thread *attached_threads;
+
+struct store_thread *store_thread(struct store *store)
+{
+	struct store_thread *thread = attached_threads;
+
+	while (thread && thread->store != store)
+		thread = thread->next;
+	return thread;
+}
+
+int store_attach_thread(struct store *store)
+{
+	struct store_thread *thread = store_thread(store);
+	int ret;
+
+	if (thread) {
+		thread->attached++;
+		return 0;
+	}
+	thread = aligned_alloc(64, sizeof(*thread));
+	if (!thread)
+		return -ENOMEM;
+	memset(thread, 0, sizeof(*thread));
+	ret = codec_streams_init(&thread->streams, &store->codec);
+	if (ret) {
+		free(thread);
+		return ret;
+	}
+	thread->store = store;
+	thread->attached = 1;
+	thread->next = attached_threads;
+	attached_threads = thread;
+	return 0;
+}
+
+void store_detach_thread(struct store *store)
+{
+	struct store_thread **at = &attached_threads, *thread;
+
+	while (*at && (*at)->store != store)
+		at = &(*at)->next;
+	thread = *at;
+	if (!thread || --thread->attached)
+		return;
+	*at = thread->next;
+	codec_streams_exit(&thread->streams);
+	free(thread);
+}
+
+int64_t store_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+void store_log(struct store *store, const char *format, ...)
+{
+	char line[160];
+	va_list arguments;
+
+	if (!store->log)
+		return;
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	store->log(line);
+}
+
+static void init_locks(struct store *store)
+{
+	pthread_rwlockattr_t prefer_writer;
+	unsigned int i;
+
+	/* Else compressors, one after another, could keep a pause waiting. */
+	pthread_rwlockattr_init(&prefer_writer);
+	pthread_rwlockattr_setkind_np(
+		&prefer_writer, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&store->work_lock, &prefer_writer);
+	pthread_rwlockattr_destroy(&prefer_writer);
+	pthread_mutex_init(&store->wake_lock, NULL);
+	pthread_cond_init(&store->wake, NULL);
+	for (i = 0; i < INDEX_STRIPES; i++)
+		pthread_mutex_init(&store->stripes[i].lock, NULL);
+}
+
+static void destroy_locks(struct store *store)
+{
+	unsigned int i;
+
+	for (i = 0; i < INDEX_STRIPES; i++)
+		pthread_mutex_destroy(&store->stripes[i].lock);
+	pthread_cond_destroy(&store->wake);
+	pthread_mutex_destroy(&store->wake_lock);
+	pthread_rwlock_destroy(&store->work_lock);
+}
+
+/* What both a new and an attached store need; the index comes later. */
+static int set_up(struct store **result, struct arena *arena,
+		  const struct store_config *config)
+{
+	struct store *store;
+	int ret;
+
+	store = aligned_alloc(64, sizeof(*store));
+	if (!store)
+		return -ENOMEM;
+	memset(store, 0, sizeof(*store));
+	store->arena = arena;
+	store->root = arena_root(arena, ARENA_ROOT_STORE);
+	store->codec = config->codec;
+	store->pool_ops = config->pool;
+	store->log = config->log;
+	store->compressors = config->compressors ? config->compressors : 1;
+	store->slots = (uint64_t)arena_capacity(arena, ARENA_OBJECTS)
+		       << SLAB_SHIFT;
+	init_locks(store);
+	store->threads = calloc(store->compressors, sizeof(pthread_t));
+	ret = store->threads ? 0 : -ENOMEM;
+	if (!ret)
+		ret = slab_create(&store->objects, arena, ARENA_OBJECTS,
+				  object_sizes, 1);
+	if (!ret)
+		ret = store->pool_ops->create(&store->pool, arena,
+					      &compress_owner_ops, store);
+	if (!ret)
+		ret = hot_init(&store->hot, arena, config->hot);
+	if (ret) {
+		store_destroy(store);
+		return ret;
+	}
+	store->largest = store->pool_ops->largest(store->pool);
+	*result = store;
+	return 0;
+}
+
+int store_create(struct store **result, struct arena *arena,
+		 const struct store_config *config)
+{
+	struct store *store;
+	int ret = set_up(&store, arena, config);
+
+	if (ret)
+		return ret;
+	if (getrandom(&store->root->seed, sizeof(store->root->seed), 0) !=
+	    sizeof(store->root->seed))
+		ret = -errno;
+	store->root->dedup = config->dedup;
+	snprintf(store->root->pool, sizeof(store->root->pool), "%s",
+		 config->pool->name);
+	if (!ret && config->dedup)
+		ret = index_create(&store->index, arena, ARENA_BUCKETS,
+				   &dedup_index_ops, store);
+	if (ret) {
+		store_destroy(store);
+		return ret;
+	}
+	*result = store;
+	return 0;
+}
+
+int store_attach(struct store **result, struct arena *arena,
+		 const struct store_config *config)
+{
+	const struct store_root *root = arena_root(arena, ARENA_ROOT_STORE);
+
+	if (strcmp(root->pool, config->pool->name))
+		return -EPROTO;
+	return set_up(result, arena, config);
+}
+
+/* The index's buckets stay in the arena, which goes with them or is rebuilt. */
+void store_destroy(struct store *store)
+{
+	if (!store)
+		return;
+	store_stop(store);
+	if (store->index)
+		index_destroy(store->index);
+	hot_exit(&store->hot);
+	if (store->pool)
+		store->pool_ops->destroy(store->pool);
+	if (store->objects)
+		slab_destroy(store->objects);
+	free(store->threads);
+	destroy_locks(store);
+	free(store);
+}
+
+const struct pool_ops *store_pool(const struct store *store,
+				  const struct pool **pool)
+{
+	*pool = store->pool;
+	return store->pool_ops;
+}
+
+void store_codec(const struct store *store, struct codec_choice *choice)
+{
+	*choice = store->codec;
+}
+
+uint64_t store_hot_limit(const struct store *store)
+{
+	return hot_limit(&store->hot) << PAGE_SHIFT;
+}
