@@ -209,32 +209,32 @@ void store_resume(struct store *store)
 	pthread_rwlock_unlock(&store->work_lock);
 }
 
-/* Compress what is hot until at most frames are left, with all hands. */
+/*
+ * Compress what is hot until at most frames are left, with all hands. Like the
+ * background's, this work holds the work lock, so that store_pause() stops it.
+ */
 static int drain_to(struct store *store, uint64_t frames)
 {
 	struct store_thread *thread = store_thread(store);
-	unsigned int stuck, failures = 0;
-	int ret = 0;
+	unsigned int done, stuck, failures = 0;
 
 	atomic_fetch_add_explicit(&store->urgent, 1, memory_order_relaxed);
 	pthread_mutex_lock(&store->wake_lock);
 	pthread_cond_broadcast(&store->wake);
 	pthread_mutex_unlock(&store->wake_lock);
-	while (hot_frames(&store->hot) > frames) {
-		if (compress_hot(store, thread, BATCH, INT32_MIN, &stuck))
+	while (hot_frames(&store->hot) > frames && failures < 3) {
+		pthread_rwlock_rdlock(&store->work_lock);
+		done = compress_hot(store, thread, BATCH, INT32_MIN, &stuck);
+		pthread_rwlock_unlock(&store->work_lock);
+		if (done)
 			continue;
-		/* The rest is in other hands, or has to stay. */
+		/* The rest is in other hands: wait until they are through. */
 		store_pause(store);
 		store_resume(store);
-		if (stuck && ++failures >= 3) {
-			ret = -ENOSPC;
-			break;
-		}
-		if (!stuck && hot_age(&store->hot, 0) < 0)
-			break;
+		failures++;
 	}
 	atomic_fetch_sub_explicit(&store->urgent, 1, memory_order_relaxed);
-	return ret;
+	return hot_frames(&store->hot) > frames ? -ENOSPC : 0;
 }
 
 int store_drain(struct store *store)
@@ -253,7 +253,9 @@ uint64_t store_compact(struct store *store)
 	uint64_t pages;
 
 	store_drain(store);
+	pthread_rwlock_rdlock(&store->work_lock);
 	pages = store->pool_ops->compact(store->pool);
 	arena_trim(store->arena, UINT64_MAX, true);
+	pthread_rwlock_unlock(&store->work_lock);
 	return pages;
 }

@@ -156,7 +156,8 @@ bool compress_relieve(struct store *store, struct store_thread *thread)
 	return store->pool_ops->compact(store->pool) > 0;
 }
 
-static bool move_begin(void *context, uint32_t owner, uint64_t handle)
+/* The object's size, for the pool to copy; 0: it cannot move now. */
+static size_t move_begin(void *context, uint32_t owner, uint64_t handle)
 {
 	struct store *store = context;
 	struct object *object = store_object(store, owner);
@@ -164,14 +165,14 @@ static bool move_begin(void *context, uint32_t owner, uint64_t handle)
 	uint64_t word;
 
 	if (!object || !object_move(object, 0))
-		return false;
+		return 0;
 	word = atomic_load_explicit(&object->location, memory_order_acquire);
 	at = location_unpack(word);
 	if (at.type == OBJECT_POOL && at.handle == handle)
-		return true;
+		return at.length;
 	/* Not published yet, or another page's by now. */
 	object_moved(object, word);
-	return false;
+	return 0;
 }
 
 static void move_end(void *context, uint32_t owner, uint64_t handle)
