@@ -7,7 +7,6 @@
  * daemon; the list is for a program that has two arenas open.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,19 +75,6 @@ int64_t store_clock(void)
 	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-void store_log(struct store *store, const char *format, ...)
-{
-	char line[160];
-	va_list arguments;
-
-	if (!store->log)
-		return;
-	va_start(arguments, format);
-	vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	store->log(line);
-}
-
 static void init_locks(struct store *store)
 {
 	pthread_rwlockattr_t prefer_writer;
@@ -132,7 +118,6 @@ static int set_up(struct store **result, struct arena *arena,
 	store->root = arena_root(arena, ARENA_ROOT_STORE);
 	store->codec = config->codec;
 	store->pool_ops = config->pool;
-	store->log = config->log;
 	store->compressors = config->compressors ? config->compressors : 1;
 	store->slots = (uint64_t)arena_capacity(arena, ARENA_OBJECTS)
 		       << SLAB_SHIFT;

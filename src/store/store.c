@@ -16,6 +16,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "log.h"
 #include "store/store_private.h"
 
 /* How often a writer at the limit makes room and tries again. */
@@ -274,8 +275,8 @@ static int pin_cell(struct store *store, const store_cell *cell, store_ref *ref,
 		/* A cell gives up its object only after it names another. */
 		if (atomic_load_explicit(cell, memory_order_seq_cst) == *ref) {
 			store_count(store, COUNT_CHECKSUM_ERRORS, 1);
-			store_log(store, "reference %#llx names no object",
-				  (unsigned long long)*ref);
+			log_line(LOG_ERR, "reference %#llx names no object",
+				 (unsigned long long)*ref);
 			return -EIO;
 		}
 	}
@@ -311,8 +312,9 @@ static int check_page(struct store *store, const struct object *object,
 	if (store_checksum(store, page) == object->checksum)
 		return 0;
 	store_count(store, COUNT_CHECKSUM_ERRORS, 1);
-	store_log(store, "page with wrong checksum: type %d codec %u length %u",
-		  at->type, at->codec, at->length);
+	log_line(LOG_ERR,
+		 "page with wrong checksum: type %d codec %u length %u",
+		 at->type, at->codec, at->length);
 	return -EIO;
 }
 

@@ -60,7 +60,6 @@ struct store_config {
 	uint64_t hot;		  /* bytes the hot tier may hold; 0: none */
 	bool dedup;
 	unsigned int compressors; /* background threads, at least 1 */
-	void (*log)(const char *line); /* told of damaged pages; may be NULL */
 };
 
 /*

@@ -71,7 +71,6 @@ struct store {
 	struct hot hot;
 	struct codec_choice codec;
 	size_t largest; /* compressed length worth storing */
-	void (*log)(const char *line);
 
 	/*
 	 * Held shared by background threads while they work, exclusively by
@@ -102,8 +101,6 @@ int64_t store_counted(const struct store *store, enum store_counter counter);
 void store_set_count(struct store *store, enum store_counter counter,
 		     int64_t value);
 int64_t store_clock(void); /* milliseconds, monotonic */
-void store_log(struct store *store, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* --- store.c ----------------------------------------------------------- */
 
