@@ -321,11 +321,10 @@ static int check_page(struct store *store, const struct object *object,
 static int bad_location(struct store *store, const struct location *at)
 {
 	store_count(store, COUNT_CHECKSUM_ERRORS, 1);
-	store_log(
-		store,
-		"page cannot be read: type %d codec %u length %u handle %#llx",
-		at->type, at->codec, at->length,
-		(unsigned long long)at->handle);
+	log_line(LOG_ERR,
+		 "page cannot be read: type %d codec %u length %u handle %#llx",
+		 at->type, at->codec, at->length,
+		 (unsigned long long)at->handle);
 	return -EIO;
 }
 
