@@ -12,6 +12,11 @@
  * address is found by arithmetic alone. Number 0 is never given out.
  * SLAB_UNIT is 8 bytes, so a region has at most 2^23 pages (32 GiB).
  *
+ * Freeing leaves a block's contents but for its last 4 bytes, and slab_alloc()
+ * clears by atomic stores of 8 bytes: a reader without locks, whose number has
+ * become stale, may read a block by atomic loads and find out afterwards. What
+ * slab_scan() is to find dead has to look dead before it is freed.
+ *
  * Truth: the sizes in the frames, and the blocks as their owners reach them.
  * Derived: which blocks are free. Locks: one mutex for each size, a leaf but
  * for the arena's. Blocks never move. Thread-safe unless said otherwise.
@@ -63,8 +68,8 @@ struct slab_usage {
 void slab_usage(const struct slab *slab, struct slab_usage *usage);
 
 /*
- * Call visit for every block position of every page in use, live or free, in
- * ascending order; stops at and returns the first non-zero result. For tables
+ * Call visit for every block of every page in use that was ever given out, live
+ * or free since, in ascending order; stops at and returns the first non-zero result. For tables
  * whose records say by themselves whether they are live. Not thread-safe.
  */
 int slab_scan(struct slab *slab,
