@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * index.c - linear hashing
+ *
+ * With n buckets, a hash belongs to bucket (hash mod 2^k), 2^k the smallest
+ * power of two that is not below n, or if there is no such bucket yet, to
+ * (hash mod 2^(k-1)). So n is all the state there is: the bucket to split next
+ * is n - 2^(k-1), and it goes to n.
+ *
+ * n is one atomic word, which every stripe reads and one at a time changes.
+ * A change from n to n + 1 or back moves only hashes of bucket n's stripe, so
+ * whoever holds the lock of another stripe finds its buckets by the old value
+ * as by the new one; and whoever holds this stripe's lock later has seen the
+ * new one, by that lock. Relaxed order is therefore enough.
+ *
+ * adjust_lock: guards changing n and the array's pages. Taken within a stripe
+ * lock, outside the arena's, and never waited for: an index that somebody else
+ * is adjusting need not be adjusted twice.
+ */
+#include "arena/index.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "arena/slab.h"
+
+#define PAGE_BUCKETS (PAGE_SIZE / sizeof(uint32_t))
+
+/* After a page could not be had, do not ask again for this many records. */
+#define RETRY_RECORDS PAGE_BUCKETS
+
+struct index {
+	struct arena *arena;
+	enum arena_region region;
+	const struct index_ops *ops;
+	void *context;
+	uint32_t *buckets;
+	pthread_mutex_t adjust_lock;
+	_Atomic uint64_t nr_buckets;
+	_Atomic uint64_t count;
+	_Atomic uint64_t grow_above; /* no split up to this many records */
+};
+
+static uint64_t read_relaxed(const _Atomic uint64_t *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void write_relaxed(_Atomic uint64_t *word, uint64_t value)
+{
+	atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+/* The next page of the array, which begins in the region's first page. */
+static int add_page(struct index *index, uint64_t expected)
+{
+	uint32_t page;
+	int err = arena_alloc(index->arena, index->region, 1, 0, &page);
+
+	if (err || page == expected)
+		return err;
+	arena_free(index->arena, index->region, page, 1);
+	return -ENOSPC;
+}
+
+int index_create(struct index **result, struct arena *arena,
+		 enum arena_region region, const struct index_ops *ops,
+		 void *context)
+{
+	struct index *index = calloc(1, sizeof(*index));
+	int err;
+
+	if (!index)
+		return -ENOMEM;
+	index->arena = arena;
+	index->region = region;
+	index->ops = ops;
+	index->context = context;
+	index->buckets = arena_page(arena, region, 0);
+	atomic_init(&index->nr_buckets, INDEX_STRIPES);
+	err = -pthread_mutex_init(&index->adjust_lock, NULL);
+	if (err)
+		goto free;
+	err = add_page(index, 0);
+	if (err)
+		goto destroy;
+	for (unsigned int i = 0; i < INDEX_STRIPES; i++)
+		index->buckets[i] = SLAB_NONE;
+	*result = index;
+	return 0;
+
+destroy:
+	pthread_mutex_destroy(&index->adjust_lock);
+free:
+	free(index);
+	return err;
+}
+
+static uint64_t nr_pages(const struct index *index)
+{
+	return (read_relaxed(&index->nr_buckets) + PAGE_BUCKETS - 1) /
+	       PAGE_BUCKETS;
+}
+
+void index_destroy(struct index *index)
+{
+	if (!index)
+		return;
+	for (uint64_t page = nr_pages(index); page--;)
+		arena_free(index->arena, index->region, page, 1);
+	pthread_mutex_destroy(&index->adjust_lock);
+	free(index);
+}
+
+/* The smallest power of two that is not below n, for n above 1. */
+static uint64_t power_above(uint64_t n)
+{
+	return 1ull << (64 - __builtin_clzll(n - 1));
+}
+
+static uint32_t *bucket_of(const struct index *index, uint32_t hash)
+{
+	uint64_t n = read_relaxed(&index->nr_buckets);
+	uint64_t power = power_above(n);
+	uint64_t bucket = hash & (power - 1);
+
+	if (bucket >= n)
+		bucket = hash & (power / 2 - 1);
+	return &index->buckets[bucket];
+}
+
+static uint32_t *link_of(const struct index *index, uint32_t record)
+{
+	return index->ops->link(index->context, record);
+}
+
+uint32_t index_first(const struct index *index, uint32_t hash)
+{
+	return *bucket_of(index, hash);
+}
+
+void index_insert(struct index *index, uint32_t hash, uint32_t record)
+{
+	uint32_t *bucket = bucket_of(index, hash);
+
+	*link_of(index, record) = *bucket;
+	*bucket = record;
+	atomic_fetch_add_explicit(&index->count, 1, memory_order_relaxed);
+}
+
+bool index_remove(struct index *index, uint32_t hash, uint32_t record)
+{
+	uint32_t *link = bucket_of(index, hash);
+
+	while (*link != record) {
+		if (*link == SLAB_NONE)
+			return false;
+		link = link_of(index, *link);
+	}
+	*link = *link_of(index, record);
+	atomic_fetch_sub_explicit(&index->count, 1, memory_order_relaxed);
+	return true;
+}
+
+/*
+ * What is wanted with n buckets: 1 split, -1 merge, 0 nothing. Between half a
+ * record and one for each bucket nothing is, so that it does not go to and fro.
+ */
+static int wanted(const struct index *index, uint64_t n)
+{
+	uint64_t count = read_relaxed(&index->count);
+
+	if (count > n && count > read_relaxed(&index->grow_above))
+		return n < 1ull << 32;
+	return count < n / 2 && n > INDEX_STRIPES ? -1 : 0;
+}
+
+int index_adjust_stripe(const struct index *index)
+{
+	uint64_t n = read_relaxed(&index->nr_buckets);
+
+	switch (wanted(index, n)) {
+	case 1:
+		return n % INDEX_STRIPES;
+	case -1:
+		return (n - 1) % INDEX_STRIPES;
+	default:
+		return -1;
+	}
+}
+
+/* Make bucket n of the records in its lower twin that belong there. */
+static void split(struct index *index, uint64_t n)
+{
+	uint64_t power = power_above(n + 1);
+	uint32_t *low = &index->buckets[n - power / 2];
+	uint32_t *high = &index->buckets[n];
+	uint32_t record = *low;
+
+	while (record != SLAB_NONE) {
+		uint32_t *link = link_of(index, record);
+		uint32_t hash = index->ops->hash(index->context, record);
+
+		if ((hash & (power - 1)) == n) {
+			*high = record;
+			high = link;
+		} else {
+			*low = record;
+			low = link;
+		}
+		record = *link;
+	}
+	*low = SLAB_NONE;
+	*high = SLAB_NONE;
+}
+
+/* Put bucket n's records, the last bucket's, behind those of its lower twin. */
+static void merge(struct index *index, uint64_t n)
+{
+	uint32_t *end = &index->buckets[n - power_above(n + 1) / 2];
+
+	while (*end != SLAB_NONE)
+		end = link_of(index, *end);
+	*end = index->buckets[n];
+}
+
+static void grow(struct index *index, uint64_t n)
+{
+	if (n % PAGE_BUCKETS == 0 && add_page(index, n / PAGE_BUCKETS) != 0) {
+		/* Chains get longer; nothing fails. */
+		write_relaxed(&index->grow_above,
+			      read_relaxed(&index->count) + RETRY_RECORDS);
+		return;
+	}
+	split(index, n);
+	write_relaxed(&index->nr_buckets, n + 1);
+}
+
+static void shrink(struct index *index, uint64_t n)
+{
+	merge(index, n - 1);
+	write_relaxed(&index->nr_buckets, n - 1);
+	write_relaxed(&index->grow_above, 0);
+	if ((n - 1) % PAGE_BUCKETS == 0)
+		arena_free(index->arena, index->region, (n - 1) / PAGE_BUCKETS,
+			   1);
+}
+
+void index_adjust(struct index *index, unsigned int stripe)
+{
+	uint64_t n;
+
+	if (pthread_mutex_trylock(&index->adjust_lock) != 0)
+		return;
+	/* Changed only with adjust_lock held: it stays what it is now. */
+	n = read_relaxed(&index->nr_buckets);
+	switch (wanted(index, n)) {
+	case 1:
+		if (n % INDEX_STRIPES == stripe)
+			grow(index, n);
+		break;
+	case -1:
+		if ((n - 1) % INDEX_STRIPES == stripe)
+			shrink(index, n);
+		break;
+	}
+	pthread_mutex_unlock(&index->adjust_lock);
+}
+
+uint64_t index_count(const struct index *index)
+{
+	return read_relaxed(&index->count);
+}
+
+uint64_t index_bytes(const struct index *index)
+{
+	return nr_pages(index) * PAGE_SIZE;
+}
+
+int index_claim(const struct index *index, struct arena_map *map)
+{
+	for (uint64_t page = nr_pages(index); page--;) {
+		int err = arena_claim(map, index->region, page, 1);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
