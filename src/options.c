@@ -374,6 +374,16 @@ static uint64_t default_hot(uint64_t mem_limit)
 	return hot;
 }
 
+/* What was wrong is quoted in the message, which goes to a terminal or a log.
+ */
+static void make_printable(char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+	}
+}
+
 int options_parse(struct options *options, int argc, char **argv, char *message,
 		  size_t message_size)
 {
@@ -396,11 +406,14 @@ int options_parse(struct options *options, int argc, char **argv, char *message,
 	if (!options->fuse_options)
 		return options_fail(&parse.message, -ENOMEM, "out of memory");
 	error = parse_arguments(&parse, argc, argv);
-	if (error)
+	if (error) {
+		make_printable(message);
 		options_release(options);
-	else if (!parse.hot_given)
+		return error;
+	}
+	if (!parse.hot_given)
 		options->hot = default_hot(options->mem_limit);
-	return error;
+	return 0;
 }
 
 void options_release(struct options *options)

@@ -382,6 +382,15 @@ static void test_sizes(void **state)
 	assert_int_equal(options_parse_size("8388608t", &bytes), -ERANGE);
 }
 
+static void test_messages_are_one_printable_line(void **state)
+{
+	REJECT("'a?b?[1mc' is no option of zramfs, FUSE or mount: see zramfs "
+	       "--help",
+	       "/mnt", "-o", "a\nb\033[1mc");
+	REJECT("uid=1?? is not possible: use a number from 0 to 4294967294",
+	       "/mnt", "-o", "uid=1\r\177");
+}
+
 /* However long the words are, the message ends in time. */
 static void test_long_words(void **state)
 {
@@ -419,6 +428,7 @@ int main(void)
 		TEST(test_bad_values),
 		TEST(test_bad_arguments),
 		TEST(test_sizes),
+		TEST(test_messages_are_one_printable_line),
 		TEST(test_long_words),
 	};
 
