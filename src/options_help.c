@@ -33,7 +33,7 @@ const char *options_help(void)
 	       "  alg=lz4hc[:3 to 12]   slower to write, as fast to read [9]\n"
 	       "  alg=lzo               about as lz4\n"
 	       "  alg=zstd[:-131072 to 22]\n"
-	       "                        half the speed, much smaller [3]\n"
+	       "                        a third of the speed, much smaller [3]\n"
 	       "  alg=deflate[:0 to 12] as zstd, slower [6]\n"
 	       "  alg=none              do not compress\n"
 	       "  pool=zsmalloc         allocator of compressed pages\n"
