@@ -21,8 +21,8 @@
  * can tell it by walking what they keep. After a crash, or to check a live
  * arena, they claim every page they use in a struct arena_map; see below.
  *
- * Locks: one mutex for each region, inside arena.c. It is a leaf: nothing else
- * is ever taken under it. All functions are thread-safe unless they say not.
+ * Locks: one mutex for each region, and one for trimming, around it. They are
+ * leaves: no lock of another file is ever taken under them. All functions are thread-safe unless they say not.
  * Errors are negative errno.
  */
 #ifndef ZRAMFS_ARENA_H
@@ -180,7 +180,8 @@ void arena_reset_peak(struct arena *arena);
  * arena_claim(): -EEXIST if a page is claimed twice, -ERANGE if out of range.
  * arena_map_compare(): number of pages on which map and live state disagree.
  * arena_settle(): after arena_attach(): make the map the live state and give
- * every other resident page back to the system.
+ * every other resident page back to the system. If that fails (-ENOMEM, or what
+ * lseek(2) and fallocate(2) give), the arena can only be destroyed.
  */
 struct arena_map;
 int arena_map_create(struct arena_map **map, const struct arena *arena);
