@@ -28,9 +28,6 @@
 
 #define PAGE_BUCKETS (PAGE_SIZE / sizeof(uint32_t))
 
-/* After a page could not be had, do not ask again for this many records. */
-#define RETRY_RECORDS PAGE_BUCKETS
-
 struct index {
 	struct arena *arena;
 	enum arena_region region;
@@ -40,7 +37,6 @@ struct index {
 	pthread_mutex_t adjust_lock;
 	_Atomic uint64_t nr_buckets;
 	_Atomic uint64_t count;
-	_Atomic uint64_t grow_above; /* no split up to this many records */
 };
 
 static uint64_t read_relaxed(const _Atomic uint64_t *word)
@@ -164,6 +160,16 @@ bool index_remove(struct index *index, uint32_t hash, uint32_t record)
 	return true;
 }
 
+/* Is there a bucket n to be had, as far as one can tell without asking? */
+static bool can_grow(const struct index *index, uint64_t n)
+{
+	if (n % PAGE_BUCKETS)
+		return true;
+	return n < 1ull << 32 &&
+	       n / PAGE_BUCKETS < arena_capacity(index->arena, index->region) &&
+	       !arena_is_full(index->arena, 1);
+}
+
 /*
  * What is wanted with n buckets: 1 split, -1 merge, 0 nothing. Between half a
  * record and one for each bucket nothing is, so that it does not go to and fro.
@@ -172,8 +178,8 @@ static int wanted(const struct index *index, uint64_t n)
 {
 	uint64_t count = read_relaxed(&index->count);
 
-	if (count > n && count > read_relaxed(&index->grow_above))
-		return n < 1ull << 32;
+	if (count > n)
+		return can_grow(index, n);
 	return count < n / 2 && n > INDEX_STRIPES ? -1 : 0;
 }
 
@@ -228,12 +234,9 @@ static void merge(struct index *index, uint64_t n)
 
 static void grow(struct index *index, uint64_t n)
 {
-	if (n % PAGE_BUCKETS == 0 && add_page(index, n / PAGE_BUCKETS) != 0) {
-		/* Chains get longer; nothing fails. */
-		write_relaxed(&index->grow_above,
-			      read_relaxed(&index->count) + RETRY_RECORDS);
+	/* Without a page chains get longer; nothing fails. */
+	if (n % PAGE_BUCKETS == 0 && add_page(index, n / PAGE_BUCKETS) != 0)
 		return;
-	}
 	split(index, n);
 	write_relaxed(&index->nr_buckets, n + 1);
 }
@@ -242,7 +245,6 @@ static void shrink(struct index *index, uint64_t n)
 {
 	merge(index, n - 1);
 	write_relaxed(&index->nr_buckets, n - 1);
-	write_relaxed(&index->grow_above, 0);
 	if ((n - 1) % PAGE_BUCKETS == 0)
 		arena_free(index->arena, index->region, (n - 1) / PAGE_BUCKETS,
 			   1);
