@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * daemon.h - go to the background, but not before it works
+ *
+ * daemon_begin() makes the child that will be the daemon; the parent stays,
+ * with the terminal, until the child calls daemon_ready() or dies, and then
+ * exits with 0 or with the child's exit status. Nothing that the daemon is to
+ * keep (threads, mappings, descriptors) may exist before daemon_begin().
+ */
+#ifndef ZRAMFS_DAEMON_H
+#define ZRAMFS_DAEMON_H
+
+/*
+ * Returns in the child only: 0, or -errno in the one process there is when it
+ * could not be made. The child has its own session, / as its directory, and of
+ * the descriptors inherited only the standard ones.
+ */
+int daemon_begin(void);
+
+/*
+ * Let go of the terminal, log to syslog, and let the parent exit. Call it in
+ * the child. -errno when /dev/null cannot be opened.
+ */
+int daemon_ready(void);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ops.h - one FUSE request in, one reply out
+ *
+ * The low-level operations, with a struct service as their userdata. They
+ * translate between FUSE's terms and those of fs.h and have no policy of their
+ * own. Each answers its request exactly once, from the worker that got it.
+ *
+ * What is not here is answered ENOSYS by libfuse, which the kernel remembers:
+ * flush, fsync, fsyncdir (memory is as safe as it gets), access (the kernel
+ * checks permissions itself, by default_permissions), locks (it keeps them).
+ */
+#ifndef ZRAMFS_OPS_H
+#define ZRAMFS_OPS_H
+
+#include "transport.h"
+
+extern const struct fuse_lowlevel_ops ops;
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ops_file.c - the contents of files and directories. See ops_private.h.
+ *
+ * Data goes from the request's buffer to fs_write() and from fs_read() to the
+ * reply as it is: one copy on either side, by the kernel.
+ */
+#include "ops_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- opening ----------------------------------------------------------- */
+
+static void open_flags(struct fuse_file_info *fi)
+{
+	fi->keep_cache = 1;
+	fi->noflush = 1;
+	if (fi->flags & O_DIRECT) {
+		fi->direct_io = 1;
+		request_current()->parallel_direct_writes = true;
+	}
+}
+
+void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
+		mode_t mode, struct fuse_file_info *fi)
+{
+	struct fuse_entry_param param;
+	struct fs_caller caller;
+	struct fs_entry entry;
+	int error;
+
+	ops_caller(req, &caller);
+	mode = S_IFREG | (mode & 07777);
+	if (request_current()->opcode == FUSE_TMPFILE)
+		error = fs_make_unnamed(ops_fs(req), &caller, parent, mode,
+					&entry);
+	else
+		error = fs_make(ops_fs(req), &caller, parent, name, mode, 0,
+				NULL, &entry);
+	if (error) {
+		ops_reply_error(req, error);
+		return;
+	}
+	ops_entry(&entry, &param);
+	open_flags(fi);
+	fuse_reply_create(req, &param, fi);
+}
+
+static int truncate_at_open(fuse_req_t req, fuse_ino_t ino)
+{
+	struct stat attr = { .st_size = 0 };
+	unsigned int valid = FS_SET_SIZE;
+
+	if (request_current()->kill_priv)
+		valid |= FS_SET_KILL_PRIV;
+	return fs_setattr(ops_fs(req), ino, valid, &attr, &attr);
+}
+
+void ops_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	int error = 0;
+
+	if (fi->flags & O_TRUNC)
+		error = truncate_at_open(req, ino);
+	if (error) {
+		ops_reply_error(req, error);
+		return;
+	}
+	open_flags(fi);
+	fuse_reply_open(req, fi);
+}
+
+/* --- data -------------------------------------------------------------- */
+
+void ops_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+	      struct fuse_file_info *fi)
+{
+	char *reply = request_current()->reply;
+	ssize_t length;
+
+	/* The kernel was told not to ask for more. */
+	if (size > REQUEST_DATA_MAX) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	length = fs_read(ops_fs(req), ino, reply, size, offset);
+	if (length < 0)
+		ops_reply_error(req, length);
+	else
+		fuse_reply_buf(req, reply, length);
+}
+
+void ops_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
+	       off_t offset, struct fuse_file_info *fi)
+{
+	ssize_t length;
+
+	length = fs_write(ops_fs(req), ino, data, size, offset,
+			  request_current()->kill_priv);
+	if (length < 0)
+		ops_reply_error(req, length);
+	else
+		fuse_reply_write(req, length);
+}
+
+void ops_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset,
+		   off_t length, struct fuse_file_info *fi)
+{
+	ops_reply_error(req,
+			fs_fallocate(ops_fs(req), ino, mode, offset, length));
+}
+
+void ops_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
+	       struct fuse_file_info *fi)
+{
+	off_t found = fs_seek(ops_fs(req), ino, offset, whence);
+
+	if (found < 0)
+		ops_reply_error(req, found);
+	else
+		fuse_reply_lseek(req, found);
+}
+
+/*
+ * Copying may stop short, and the caller goes on; so that nobody else waits
+ * long for the files' locks, and the count fits the reply's 32 bits.
+ */
+#define COPY_MAX (64u << 20)
+
+void ops_copy_file_range(fuse_req_t req, fuse_ino_t source, off_t source_offset,
+			 struct fuse_file_info *source_fi, fuse_ino_t target,
+			 off_t target_offset, struct fuse_file_info *target_fi,
+			 size_t length, int flags)
+{
+	ssize_t copied;
+
+	if (length > COPY_MAX)
+		length = COPY_MAX;
+	copied = fs_copy_range(ops_fs(req), source, source_offset, target,
+			       target_offset, length);
+	if (copied < 0)
+		ops_reply_error(req, copied);
+	else
+		fuse_reply_write(req, copied);
+}
+
+/* --- directories ------------------------------------------------------- */
+
+/* ENOSYS tells the kernel not to ask again, and to cache what it lists. */
+void ops_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	fuse_reply_err(req, ENOSYS);
+}
+
+struct listing {
+	fuse_req_t req;
+	char *reply;
+	size_t size;
+	size_t used;
+	bool plus;
+};
+
+static bool fill(void *context, const char *name, const struct fs_entry *entry,
+		 uint64_t cursor)
+{
+	struct listing *listing = context;
+	char *end = listing->reply + listing->used;
+	size_t room = listing->size - listing->used;
+	struct fuse_entry_param param;
+	size_t length;
+
+	if (listing->plus) {
+		ops_entry(entry, &param);
+		/* "." and ".." are not looked up: no inode number for them. */
+		if (!strcmp(name, ".") || !strcmp(name, ".."))
+			param.ino = 0;
+		length = fuse_add_direntry_plus(listing->req, end, room, name,
+						&param, cursor);
+	} else {
+		length = fuse_add_direntry(listing->req, end, room, name,
+					   &entry->attr, cursor);
+	}
+	if (length > room)
+		return false;
+	listing->used += length;
+	return true;
+}
+
+static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		 bool plus)
+{
+	struct listing listing = {
+		.req = req,
+		.reply = request_current()->reply,
+		.size = size < REQUEST_DATA_MAX ? size : REQUEST_DATA_MAX,
+		.plus = plus,
+	};
+	int error;
+
+	error = fs_readdir(ops_fs(req), ino, offset, plus, fill, &listing);
+	if (error)
+		ops_reply_error(req, error);
+	else
+		fuse_reply_buf(req, listing.reply, listing.used);
+}
+
+void ops_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		 struct fuse_file_info *fi)
+{
+	list(req, ino, size, offset, false);
+}
+
+void ops_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		     struct fuse_file_info *fi)
+{
+	list(req, ino, size, offset, true);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ops_private.h - what the files of the operations share
+ *
+ * ops.c has the table, the agreement with the kernel, and what concerns names
+ * and attributes; ops_file.c what concerns the contents of files and
+ * directories; ops_xattr.c extended attributes; control.c the ioctls.
+ */
+#ifndef ZRAMFS_OPS_PRIVATE_H
+#define ZRAMFS_OPS_PRIVATE_H
+
+#include "ops.h"
+#include "request.h"
+#include "service.h"
+
+/*
+ * Nothing but this mount changes the filesystem, so what the kernel knows of
+ * it stays true until the kernel itself changes it.
+ */
+#define OPS_TIMEOUT 1e9 /* seconds */
+
+static inline struct service *ops_service(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+static inline struct fs *ops_fs(fuse_req_t req)
+{
+	return ops_service(req)->fs;
+}
+
+/* What fs.h knows of the caller. */
+void ops_caller(fuse_req_t req, struct fs_caller *caller);
+
+/* error: 0 or a negative errno, as fs.h gives them. */
+void ops_reply_error(fuse_req_t req, int error);
+
+/* From fs.h's terms to FUSE's, with the timeouts. */
+void ops_entry(const struct fs_entry *from, struct fuse_entry_param *to);
+
+void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
+		mode_t mode, struct fuse_file_info *fi);
+void ops_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void ops_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+	      struct fuse_file_info *fi);
+void ops_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
+	       off_t offset, struct fuse_file_info *fi);
+void ops_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset,
+		   off_t length, struct fuse_file_info *fi);
+void ops_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
+	       struct fuse_file_info *fi);
+void ops_copy_file_range(fuse_req_t req, fuse_ino_t source, off_t source_offset,
+			 struct fuse_file_info *source_fi, fuse_ino_t target,
+			 off_t target_offset, struct fuse_file_info *target_fi,
+			 size_t length, int flags);
+void ops_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void ops_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		 struct fuse_file_info *fi);
+void ops_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		     struct fuse_file_info *fi);
+
+void ops_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
+		  const char *value, size_t size, int flags);
+void ops_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
+		  size_t size);
+void ops_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
+void ops_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name);
+
+/* The ioctls of control.h. */
+void control_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command,
+		   void *argument, struct fuse_file_info *fi,
+		   unsigned int flags, const void *in, size_t in_size,
+		   size_t out_size);
+
+#endif

@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * transport.c - see transport.h
+ *
+ * One descriptor of /dev/fuse serves all workers: cloned descriptors
+ * (FUSE_DEV_IOC_CLONE) save the kernel a little contention on many cores, but
+ * a request read through a clone is lost when that clone is closed.
+ *
+ * There are no locks here. A worker's counters are written by it alone and
+ * read by anybody, so they are relaxed atomics that cost no more than plain
+ * ones.
+ */
+#include "transport.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "request.h"
+
+#define PAGE 4096
+
+/* Enough for libfuse, a directory operation and the codecs' small frames. */
+#define STACK_SIZE (256 * 1024)
+
+/*
+ * A worker's buffer: requests are read so that the data of a write begins at
+ * the second page; replies are put together from the third page on, where no
+ * request that has a reply with data still lies.
+ */
+#define WRITE_HEADER (sizeof(struct fuse_in_header) + sizeof(struct fuse_write_in))
+#define REQUEST_START (PAGE - WRITE_HEADER)
+#define REPLY_START   (2 * PAGE)
+#define BUFFER_SIZE   (REPLY_START + REQUEST_DATA_MAX)
+
+/* Messages above this make a buffer worth giving back when idle. */
+#define LARGE_MESSAGE (64 * 1024)
+#define IDLE_MS	      1000
+
+/* Interrupts a worker's read(); does nothing else. */
+#define WAKE_SIGNAL SIGUSR2
+
+struct worker {
+	struct transport *transport;
+	pthread_t thread;
+	bool started;
+	char *buffer;
+	struct request request;
+	uint64_t seen; /* of served, by the waiting thread */
+	_Atomic int attached; /* 0 not yet, 1 done, or negative errno */
+	atomic_bool ended;
+	atomic_bool large; /* the buffer takes memory */
+	/* A cache line apart from what others write. */
+	_Alignas(64) _Atomic uint64_t served;
+	_Atomic uint64_t requests[TRANSPORT_OPCODES];
+};
+
+struct transport {
+	struct fuse_session *session;
+	int fd;
+	int event;   /* eventfd: a worker has ended, or has become large */
+	int signals; /* signalfd */
+	unsigned int max_read;
+	bool mounted;
+	atomic_bool stopping;
+	struct request_agreement agreement;
+	int (*attach)(void *userdata);
+	void (*detach)(void *userdata);
+	void *userdata;
+	unsigned int threads;
+	struct worker *workers;
+};
+
+/* --- what libfuse has to say ------------------------------------------- */
+
+/* Where libfuse's messages go while a caller wants them; else to the log. */
+static char *capture;
+static size_t capture_size;
+
+static void on_fuse_log(enum fuse_log_level level, const char *format,
+			va_list arguments)
+{
+	char line[512];
+	size_t used;
+
+	if (capture) {
+		used = strlen(capture);
+		vsnprintf(capture + used, capture_size - used, format,
+			  arguments);
+		return;
+	}
+	vsnprintf(line, sizeof(line), format, arguments);
+	line[strcspn(line, "\n")] = '\0';
+	/* The levels are syslog's. */
+	log_line((int)level, "%s", line);
+}
+
+static void capture_begin(char *message, size_t size)
+{
+	message[0] = '\0';
+	capture_size = size;
+	capture = message;
+}
+
+/* Leave the first line, without the program's name. */
+static void capture_end(char *message)
+{
+	static const char *const prefixes[] = { "fuse: ", "error: ",
+						"fusermount3: " };
+	size_t i;
+
+	capture = NULL;
+	message[strcspn(message, "\n")] = '\0';
+	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(message, prefixes[i], strlen(prefixes[i])))
+			memmove(message, message + strlen(prefixes[i]),
+				strlen(message + strlen(prefixes[i])) + 1);
+}
+
+/* --- signals ----------------------------------------------------------- */
+
+/* Those that ask the daemon to end. */
+static void end_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGHUP);
+}
+
+int transport_block_signals(void)
+{
+	sigset_t set;
+
+	end_signals(&set);
+	sigaddset(&set, WAKE_SIGNAL);
+	return -pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+/* --- life -------------------------------------------------------------- */
+
+struct own_options {
+	unsigned int max_read;
+};
+
+static const struct fuse_opt own_options[] = {
+	{ "max_read=%u", offsetof(struct own_options, max_read), 1 },
+	/* libfuse has to see it too. */
+	FUSE_OPT_KEY("max_read=", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_END
+};
+
+static int create_session(struct transport *transport,
+			  const struct transport_config *config, char *message,
+			  size_t message_size)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	struct own_options own = { 0 };
+	int error = -ENOMEM;
+
+	fuse_set_log_func(on_fuse_log);
+	capture_begin(message, message_size);
+	if (fuse_opt_add_arg(&args, "zramfs") ||
+	    fuse_opt_add_arg(&args, "-o") ||
+	    fuse_opt_add_arg(&args, config->options))
+		goto out;
+	error = -EINVAL;
+	if (fuse_opt_parse(&args, &own, own_options, NULL))
+		goto out;
+	transport->max_read = own.max_read;
+	transport->session = fuse_session_new(&args, config->ops,
+					      sizeof(*config->ops),
+					      config->userdata);
+	if (transport->session)
+		error = 0;
+out:
+	capture_end(message);
+	fuse_opt_free_args(&args);
+	return error;
+}
+
+static int create_workers(struct transport *transport, unsigned int threads)
+{
+	size_t size = threads * sizeof(struct worker);
+	unsigned int i;
+
+	transport->workers = aligned_alloc(_Alignof(struct worker), size);
+	if (!transport->workers)
+		return -ENOMEM;
+	memset(transport->workers, 0, size);
+	transport->threads = threads;
+	for (i = 0; i < threads; i++) {
+		struct worker *worker = &transport->workers[i];
+
+		worker->transport = transport;
+		worker->buffer = mmap(NULL, BUFFER_SIZE, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (worker->buffer == MAP_FAILED) {
+			worker->buffer = NULL;
+			return -ENOMEM;
+		}
+		worker->request.agreement = &transport->agreement;
+		worker->request.reply = worker->buffer + REPLY_START;
+	}
+	return 0;
+}
+
+int transport_create(struct transport **result,
+		     const struct transport_config *config, char *message,
+		     size_t message_size)
+{
+	struct transport *transport = calloc(1, sizeof(*transport));
+	int error = -ENOMEM;
+
+	if (!transport)
+		goto fail;
+	transport->fd = transport->event = transport->signals = -1;
+	transport->attach = config->attach;
+	transport->detach = config->detach;
+	transport->userdata = config->userdata;
+
+	error = create_session(transport, config, message, message_size);
+	if (error)
+		goto fail;
+	error = create_workers(transport, config->threads);
+	if (error)
+		goto fail;
+	*result = transport;
+	return 0;
+
+fail:
+	if (!message[0])
+		snprintf(message, message_size, "%s", strerror(-error));
+	transport_destroy(transport);
+	return error;
+}
+
+unsigned int transport_max_read(const struct transport *transport)
+{
+	return transport->max_read;
+}
+
+void transport_destroy(struct transport *transport)
+{
+	unsigned int i;
+
+	if (!transport)
+		return;
+	if (transport->mounted)
+		fuse_session_unmount(transport->session);
+	if (transport->session)
+		fuse_session_destroy(transport->session);
+	for (i = 0; i < transport->threads; i++)
+		if (transport->workers[i].buffer)
+			munmap(transport->workers[i].buffer, BUFFER_SIZE);
+	free(transport->workers);
+	if (transport->event >= 0)
+		close(transport->event);
+	if (transport->signals >= 0)
+		close(transport->signals);
+	free(transport);
+}
+
+/* --- mounting ---------------------------------------------------------- */
+
+static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
+{
+	struct request *request = request_current();
+	ssize_t sent;
+
+	if (request)
+		request_adjust_reply(request, iov, count);
+	sent = writev(fd, iov, count);
+	/*
+	 * ENOENT: nobody waits for this answer any more. ENODEV: unmounted.
+	 * Others would be a fault of ours; the request then stays unanswered,
+	 * which the log should tell.
+	 */
+	if (sent < 0 && errno != ENOENT && errno != ENODEV) {
+		int error = errno;
+
+		log_line(LOG_ERR, "cannot answer the kernel: %s",
+			 strerror(error));
+		errno = ENOENT;
+	}
+	return sent;
+}
+
+/* Workers read by themselves; libfuse wants one to be there. */
+static ssize_t receive(int fd, void *buffer, size_t size, void *userdata)
+{
+	return read(fd, buffer, size);
+}
+
+/*
+ * libfuse and fusermount3 tell what went wrong on standard error only. Catch
+ * it, so that one line can be made of it.
+ */
+static int mount_session(struct fuse_session *session, const char *mountpoint,
+			 char *message, size_t message_size)
+{
+	int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	int caught = memfd_create("zramfs-stderr", MFD_CLOEXEC);
+	bool redirected;
+	ssize_t length;
+	int status;
+
+	redirected = kept >= 0 && caught >= 0 &&
+		     dup2(caught, STDERR_FILENO) == STDERR_FILENO;
+	capture_begin(message, message_size);
+	status = fuse_session_mount(session, mountpoint);
+	if (redirected) {
+		dup2(kept, STDERR_FILENO);
+		if (!message[0]) {
+			length = pread(caught, message, message_size - 1, 0);
+			message[length > 0 ? length : 0] = '\0';
+		}
+	}
+	capture_end(message);
+	if (kept >= 0)
+		close(kept);
+	if (caught >= 0)
+		close(caught);
+	return status;
+}
+
+int transport_mount(struct transport *transport, const char *mountpoint,
+		    char *message, size_t message_size)
+{
+	static const struct fuse_custom_io io = {
+		.writev = send_reply,
+		.read = receive,
+	};
+	struct fuse_session *session = transport->session;
+
+	if (mount_session(session, mountpoint, message, message_size)) {
+		if (!message[0])
+			snprintf(message, message_size, "the mount failed");
+		return -EIO;
+	}
+	transport->mounted = true;
+	transport->fd = fuse_session_fd(session);
+	if (fuse_session_custom_io(session, &io, transport->fd)) {
+		snprintf(message, message_size, "out of memory");
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* --- workers ----------------------------------------------------------- */
+
+static void notify(struct transport *transport)
+{
+	uint64_t one = 1;
+
+	/* Fails only when the count is at its end: then it is readable. */
+	if (write(transport->event, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* The owner alone writes these: no read-modify-write is needed. */
+static void count_one(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(
+		counter,
+		atomic_load_explicit(counter, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+}
+
+static void note_large(struct worker *worker, size_t length)
+{
+	if (length <= LARGE_MESSAGE ||
+	    atomic_load_explicit(&worker->large, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&worker->large, true, memory_order_relaxed);
+	notify(worker->transport);
+}
+
+static void give_buffer_back(struct worker *worker)
+{
+	if (!atomic_load_explicit(&worker->large, memory_order_relaxed))
+		return;
+	/* A private mapping of ours: it cannot fail. */
+	madvise(worker->buffer, BUFFER_SIZE, MADV_DONTNEED);
+	atomic_store_explicit(&worker->large, false, memory_order_relaxed);
+}
+
+static void serve(struct worker *worker, void *message, size_t length)
+{
+	struct request *request = &worker->request;
+	struct fuse_buf buf = { 0 };
+	size_t received = length;
+	uint32_t opcode;
+
+	buf.mem = request_receive(request, message, &length);
+	buf.size = length;
+	opcode = request->opcode < TRANSPORT_OPCODES ? request->opcode : 0;
+	count_one(&worker->requests[opcode]);
+	fuse_session_process_buf(worker->transport->session, &buf);
+	count_one(&worker->served);
+	note_large(worker, received > request->reply_length ?
+				   received :
+				   request->reply_length);
+}
+
+static void serve_all(struct worker *worker)
+{
+	struct transport *transport = worker->transport;
+	char *message = worker->buffer + REQUEST_START;
+	const size_t room = BUFFER_SIZE - REQUEST_START;
+	ssize_t length;
+
+	while (!atomic_load_explicit(&transport->stopping,
+				     memory_order_relaxed)) {
+		length = read(transport->fd, message, room);
+		if (length >= (ssize_t)sizeof(struct fuse_in_header)) {
+			serve(worker, message, length);
+			continue;
+		}
+		if (length >= 0)
+			errno = EIO;
+		switch (errno) {
+		case EINTR:
+			/* Woken, because idle or because all stops. */
+			give_buffer_back(worker);
+			break;
+		case ENOENT: /* The request was given up while we read it. */
+		case EAGAIN:
+			break;
+		case ENODEV: /* Unmounted. */
+			return;
+		default:
+			log_line(LOG_ERR, "cannot read requests: %s",
+				 strerror(errno));
+			usleep(100 * 1000);
+		}
+	}
+}
+
+static void *worker_main(void *argument)
+{
+	struct worker *worker = argument;
+	struct transport *transport = worker->transport;
+	sigset_t wake;
+	int error;
+
+	sigemptyset(&wake);
+	sigaddset(&wake, WAKE_SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
+	request_set_current(&worker->request);
+	error = transport->attach(transport->userdata);
+	atomic_store_explicit(&worker->attached, error ? error : 1,
+			      memory_order_release);
+	if (!error) {
+		notify(transport);
+		serve_all(worker);
+		transport->detach(transport->userdata);
+	}
+	atomic_store_explicit(&worker->ended, true, memory_order_release);
+	notify(transport);
+	return NULL;
+}
+
+static void on_wake(int signal)
+{
+}
+
+static int start_worker(struct worker *worker, const pthread_attr_t *attributes)
+{
+	int error;
+
+	error = pthread_create(&worker->thread, attributes, worker_main,
+			       worker);
+	if (error)
+		return -error;
+	worker->started = true;
+	return 0;
+}
+
+static void wait_event(struct transport *transport, int timeout)
+{
+	struct pollfd poll_event = { .fd = transport->event, .events = POLLIN };
+	uint64_t count;
+
+	if (poll(&poll_event, 1, timeout) > 0 &&
+	    read(transport->event, &count, sizeof(count)) < 0)
+		return;
+}
+
+/* The first worker's error; 0 once all are attached. */
+static int wait_attached(struct transport *transport)
+{
+	unsigned int i;
+	int attached;
+
+	for (i = 0; i < transport->threads; i++) {
+		struct worker *worker = &transport->workers[i];
+
+		for (;;) {
+			attached = atomic_load_explicit(&worker->attached,
+							memory_order_acquire);
+			if (attached)
+				break;
+			wait_event(transport, -1);
+		}
+		if (attached < 0)
+			return attached;
+	}
+	return 0;
+}
+
+static int start_workers(struct transport *transport)
+{
+	pthread_attr_t attributes;
+	unsigned int i;
+	int error;
+
+	error = -pthread_attr_init(&attributes);
+	if (error)
+		return error;
+	error = -pthread_attr_setstacksize(&attributes, STACK_SIZE);
+	for (i = 0; !error && i < transport->threads; i++)
+		error = start_worker(&transport->workers[i], &attributes);
+	pthread_attr_destroy(&attributes);
+	return error ? error : wait_attached(transport);
+}
+
+int transport_start(struct transport *transport)
+{
+	struct sigaction wake = { .sa_handler = on_wake };
+	sigset_t signals;
+	int error;
+
+	/* No SA_RESTART: read() has to come back. */
+	if (sigaction(WAKE_SIGNAL, &wake, NULL))
+		return -errno;
+	transport->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (transport->event < 0)
+		return -errno;
+	end_signals(&signals);
+	transport->signals = signalfd(-1, &signals,
+				      SFD_CLOEXEC | SFD_NONBLOCK);
+	if (transport->signals < 0)
+		return -errno;
+	error = start_workers(transport);
+	if (error)
+		transport_stop(transport);
+	return error;
+}
+
+void transport_stop(struct transport *transport)
+{
+	unsigned int i;
+
+	atomic_store_explicit(&transport->stopping, true,
+			      memory_order_relaxed);
+	for (i = 0; i < transport->threads; i++) {
+		struct worker *worker = &transport->workers[i];
+
+		if (!worker->started)
+			continue;
+		/*
+		 * The signal is lost when it comes between the look at
+		 * stopping and the read(): so again, until it has ended.
+		 */
+		while (!atomic_load_explicit(&worker->ended,
+					     memory_order_acquire)) {
+			pthread_kill(worker->thread, WAKE_SIGNAL);
+			wait_event(transport, 10);
+		}
+		pthread_join(worker->thread, NULL);
+		worker->started = false;
+	}
+}
+
+/* --- waiting ----------------------------------------------------------- */
+
+static bool any_ended(const struct transport *transport)
+{
+	unsigned int i;
+
+	for (i = 0; i < transport->threads; i++)
+		if (atomic_load_explicit(&transport->workers[i].ended,
+					 memory_order_acquire))
+			return true;
+	return false;
+}
+
+static bool any_large(const struct transport *transport)
+{
+	unsigned int i;
+
+	for (i = 0; i < transport->threads; i++)
+		if (atomic_load_explicit(&transport->workers[i].large,
+					 memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* Wake the workers that have a large buffer and served nothing since last. */
+static void wake_idle(struct transport *transport)
+{
+	unsigned int i;
+	uint64_t served;
+
+	for (i = 0; i < transport->threads; i++) {
+		struct worker *worker = &transport->workers[i];
+
+		served = atomic_load_explicit(&worker->served,
+					      memory_order_relaxed);
+		if (served == worker->seen &&
+		    atomic_load_explicit(&worker->large, memory_order_relaxed))
+			pthread_kill(worker->thread, WAKE_SIGNAL);
+		worker->seen = served;
+	}
+}
+
+int transport_wait(struct transport *transport)
+{
+	struct pollfd fds[] = {
+		{ .fd = transport->signals, .events = POLLIN },
+		{ .fd = transport->event, .events = POLLIN },
+	};
+	struct signalfd_siginfo signal;
+	uint64_t count;
+	int ready;
+
+	while (!any_ended(transport)) {
+		ready = poll(fds, 2, any_large(transport) ? IDLE_MS : -1);
+		if (ready == 0) {
+			wake_idle(transport);
+			continue;
+		}
+		if (read(transport->signals, &signal, sizeof(signal)) ==
+		    sizeof(signal))
+			return signal.ssi_signo;
+		/* Only to empty it; the loop looks at everything. */
+		if (read(transport->event, &count, sizeof(count)) < 0)
+			continue;
+	}
+	return 0;
+}
+
+void transport_requests(const struct transport *transport,
+			uint64_t requests[TRANSPORT_OPCODES])
+{
+	unsigned int i, opcode;
+
+	memset(requests, 0, TRANSPORT_OPCODES * sizeof(*requests));
+	for (i = 0; i < transport->threads; i++)
+		for (opcode = 0; opcode < TRANSPORT_OPCODES; opcode++)
+			requests[opcode] += atomic_load_explicit(
+				&transport->workers[i].requests[opcode],
+				memory_order_relaxed);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * transport.h - the mount, and the threads that serve it
+ *
+ * Owns the libfuse session, the mount, the worker threads and their buffers.
+ * Each worker reads a request from the kernel, has libfuse parse it, and
+ * serves it to its end; then the next. It knows nothing of files: requests go
+ * to the low-level operations it was given.
+ *
+ * Life: create, mount, start, wait, stop, destroy, all from one thread, which
+ * has called transport_block_signals() before it made any other thread.
+ * Errors are negative errno, with one line in message where there is one.
+ */
+#ifndef ZRAMFS_TRANSPORT_H
+#define ZRAMFS_TRANSPORT_H
+
+#include <fuse_lowlevel.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Request counts are kept by opcode; 0 is for opcodes from here on. */
+#define TRANSPORT_OPCODES 64
+
+struct transport;
+
+struct transport_config {
+	const char *options; /* for libfuse and the kernel, comma-separated */
+	unsigned int threads;
+	const struct fuse_lowlevel_ops *ops;
+	void *userdata; /* of ops */
+	/* Called by each worker at its start and its end. */
+	int (*attach)(void *userdata);
+	void (*detach)(void *userdata);
+};
+
+/*
+ * Block the signals that end transport_wait() and the one that wakes workers,
+ * here and in threads yet to come.
+ */
+int transport_block_signals(void);
+
+/* -EINVAL: an option that neither libfuse nor the kernel knows. -ENOMEM. */
+int transport_create(struct transport **transport,
+		     const struct transport_config *config, char *message,
+		     size_t message_size);
+
+/* The value of the mount option max_read=, 0 without. */
+unsigned int transport_max_read(const struct transport *transport);
+
+/* Mount; requests queue in the kernel until workers run. */
+int transport_mount(struct transport *transport, const char *mountpoint,
+		    char *message, size_t message_size);
+
+/* Start the workers. When one cannot start, none is left running. */
+int transport_start(struct transport *transport);
+
+/*
+ * Wait until the filesystem is unmounted (0) or a signal asks to end (its
+ * number). Meanwhile, sees to it that idle workers' buffers take no memory.
+ */
+int transport_wait(struct transport *transport);
+
+/* Let the workers finish what they serve, and end. */
+void transport_stop(struct transport *transport);
+
+/* Unmount, unless that was done, and free. The workers must have stopped. */
+void transport_destroy(struct transport *transport);
+
+/* Requests served until now, by opcode. Any thread. */
+void transport_requests(const struct transport *transport,
+			uint64_t requests[TRANSPORT_OPCODES]);
+
+#endif
