@@ -48,8 +48,8 @@ static void stat_memory(struct service *service, struct control_stat *stat)
 	stat->process_bytes = process_memory_bytes();
 	stat->mem_used_total = usage.total + stat->process_bytes;
 	stat->mem_used_max = usage.peak + stat->process_bytes;
-	stat->mem_limit = atomic_load_explicit(&service->mem_limit,
-					       memory_order_relaxed);
+	stat->mem_limit =
+		atomic_load_explicit(&service->mem_limit, memory_order_relaxed);
 	data = usage.resident[ARENA_POOL] + usage.resident[ARENA_HOT];
 	stat->meta_bytes = usage.total - data + stat->process_bytes;
 }
@@ -68,7 +68,7 @@ static void stat_limits(struct service *service, struct control_stat *stat)
 static void control_stat(fuse_req_t req)
 {
 	struct service *service = ops_service(req);
-	struct control_stat stat = { .version = CONTROL_VERSION };
+	struct control_stat stat = {.version = CONTROL_VERSION};
 	struct codec_choice codec;
 	const struct pool *pool;
 
@@ -90,7 +90,7 @@ static void control_stat(fuse_req_t req)
 static void control_compact(fuse_req_t req)
 {
 	struct store *store = ops_service(req)->store;
-	struct control_compact compact = { 0 };
+	struct control_compact compact = {0};
 
 	compact.error = store_drain(store);
 	compact.pages = store_compact(store);
@@ -132,7 +132,7 @@ static void report(void *context, const char *line)
 
 static void control_check(fuse_req_t req, const struct control_check *asked)
 {
-	struct control_check check = { .flags = asked->flags };
+	struct control_check check = {.flags = asked->flags};
 	struct fs_check result;
 	int error;
 
@@ -175,10 +175,10 @@ void control_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command,
 		fuse_reply_err(req, ENOTTY);
 		return;
 	}
-	if (in_size < (_IOC_DIR(command) & _IOC_WRITE ? _IOC_SIZE(command) :
-							0) ||
-	    out_size < (_IOC_DIR(command) & _IOC_READ ? _IOC_SIZE(command) :
-							0)) {
+	if (in_size <
+		    (_IOC_DIR(command) & _IOC_WRITE ? _IOC_SIZE(command) : 0) ||
+	    out_size <
+		    (_IOC_DIR(command) & _IOC_READ ? _IOC_SIZE(command) : 0)) {
 		fuse_reply_err(req, EINVAL);
 		return;
 	}

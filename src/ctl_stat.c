@@ -12,31 +12,23 @@
 
 /* Of FUSE 7.38, as in <linux/fuse.h>; statx came with 7.39. */
 static const char *const opcode_names[CONTROL_OPCODES] = {
-	[1] = "lookup",		 [2] = "forget",
-	[3] = "getattr",	 [4] = "setattr",
-	[5] = "readlink",	 [6] = "symlink",
-	[8] = "mknod",		 [9] = "mkdir",
-	[10] = "unlink",	 [11] = "rmdir",
-	[12] = "rename",	 [13] = "link",
-	[14] = "open",		 [15] = "read",
-	[16] = "write",		 [17] = "statfs",
-	[18] = "release",	 [20] = "fsync",
-	[21] = "setxattr",	 [22] = "getxattr",
-	[23] = "listxattr",	 [24] = "removexattr",
-	[25] = "flush",		 [26] = "init",
-	[27] = "opendir",	 [28] = "readdir",
-	[29] = "releasedir",	 [30] = "fsyncdir",
-	[31] = "getlk",		 [32] = "setlk",
-	[33] = "setlkw",	 [34] = "access",
-	[35] = "create",	 [36] = "interrupt",
-	[37] = "bmap",		 [38] = "destroy",
-	[39] = "ioctl",		 [40] = "poll",
-	[41] = "notify_reply",	 [42] = "batch_forget",
-	[43] = "fallocate",	 [44] = "readdirplus",
-	[45] = "rename2",	 [46] = "lseek",
-	[47] = "copy_file_range", [48] = "setupmapping",
-	[49] = "removemapping",	 [50] = "syncfs",
-	[51] = "tmpfile",	 [52] = "statx",
+	[1] = "lookup",	       [2] = "forget",	       [3] = "getattr",
+	[4] = "setattr",       [5] = "readlink",       [6] = "symlink",
+	[8] = "mknod",	       [9] = "mkdir",	       [10] = "unlink",
+	[11] = "rmdir",	       [12] = "rename",	       [13] = "link",
+	[14] = "open",	       [15] = "read",	       [16] = "write",
+	[17] = "statfs",       [18] = "release",       [20] = "fsync",
+	[21] = "setxattr",     [22] = "getxattr",      [23] = "listxattr",
+	[24] = "removexattr",  [25] = "flush",	       [26] = "init",
+	[27] = "opendir",      [28] = "readdir",       [29] = "releasedir",
+	[30] = "fsyncdir",     [31] = "getlk",	       [32] = "setlk",
+	[33] = "setlkw",       [34] = "access",	       [35] = "create",
+	[36] = "interrupt",    [37] = "bmap",	       [38] = "destroy",
+	[39] = "ioctl",	       [40] = "poll",	       [41] = "notify_reply",
+	[42] = "batch_forget", [43] = "fallocate",     [44] = "readdirplus",
+	[45] = "rename2",      [46] = "lseek",	       [47] = "copy_file_range",
+	[48] = "setupmapping", [49] = "removemapping", [50] = "syncfs",
+	[51] = "tmpfile",      [52] = "statx",
 };
 
 const char *ctl_opcode_name(unsigned int opcode)
@@ -65,9 +57,9 @@ static const struct field {
 	size_t offset;
 	bool counter; /* only ever grows */
 } fields[] = {
-#define FIELD(name, counter)                                                   \
-	{                                                                      \
-		#name, offsetof(struct control_stat, name), counter            \
+#define FIELD(name, counter)                                        \
+	{                                                           \
+#name, offsetof(struct control_stat, name), counter \
 	}
 	FIELD(orig_data_size, false),
 	FIELD(compr_data_size, false),
@@ -180,8 +172,8 @@ void ctl_stat_prometheus(FILE *out, const struct control_stat *stat,
 
 		fprintf(out, "# TYPE zramfs_%s%s %s\nzramfs_%s%s{mountpoint=\"",
 			fields[i].name, total,
-			fields[i].counter ? "counter" : "gauge",
-			fields[i].name, total);
+			fields[i].counter ? "counter" : "gauge", fields[i].name,
+			total);
 		label(out, mountpoint);
 		fprintf(out, "\"} %" PRIu64 "\n", value_of(stat, &fields[i]));
 	}
@@ -200,8 +192,8 @@ void ctl_stat_prometheus(FILE *out, const struct control_stat *stat,
 
 void ctl_format_size(char *text, size_t size, uint64_t bytes)
 {
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB",
-					     "EiB" };
+	static const char *const units[] = {"KiB", "MiB", "GiB",
+					    "TiB", "PiB", "EiB"};
 	double value = bytes / KIB;
 	size_t unit = 0;
 

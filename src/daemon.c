@@ -83,7 +83,8 @@ int daemon_ready(void)
 		if (dup2(null, fd) < 0)
 			return -errno;
 	close(null);
-	/* The parent may have been killed: then nobody listens, and that's it. */
+	/* The parent may have been killed: then nobody listens, and that's it.
+	 */
 	if (write(REPORT_FD, "", 1) != 1)
 		log_line(LOG_WARNING, "nobody waited for the mount");
 	close(REPORT_FD);

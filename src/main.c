@@ -27,7 +27,10 @@
 #include "service.h"
 #include "transport.h"
 
-enum { EXIT_WRONG = 1, EXIT_USAGE = 2 };
+enum {
+	EXIT_WRONG = 1,
+	EXIT_USAGE = 2
+};
 
 static void complain(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
@@ -78,7 +81,8 @@ static char *check_mountpoint(const char *given)
 
 	if (stat(given, &stat_buf)) {
 		if (errno == ENOTCONN)
-			complain("%s: a mount whose daemon is gone; umount it first",
+			complain("%s: a mount whose daemon is gone; umount it "
+				 "first",
 				 given);
 		else
 			complain("%s: %s", given, strerror(errno));
@@ -110,7 +114,8 @@ static bool check_device(void)
 		return true;
 	}
 	if (errno == ENOENT || errno == ENODEV || errno == ENXIO)
-		complain("/dev/fuse: %s; is the fuse module loaded? (modprobe fuse)",
+		complain("/dev/fuse: %s; is the fuse module loaded? (modprobe "
+			 "fuse)",
 			 strerror(errno));
 	else
 		complain("/dev/fuse: %s", strerror(errno));
@@ -217,8 +222,8 @@ static int serve(struct service *service, const struct options *options,
 
 	error = transport_start(transport);
 	if (error) {
-		complain("cannot start %u worker threads: %s",
-			 options->threads, strerror(-error));
+		complain("cannot start %u worker threads: %s", options->threads,
+			 strerror(-error));
 		return EXIT_WRONG;
 	}
 	if (!mount_answers(mountpoint)) {
@@ -313,7 +318,8 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	if (options.help)
-		printf("usage: zramfs MOUNTPOINT [-f] [-o OPTION[,OPTION...]]\n%s",
+		printf("usage: zramfs MOUNTPOINT [-f] [-o "
+		       "OPTION[,OPTION...]]\n%s",
 		       options_help());
 	else if (options.version)
 		printf("zramfs %s\n", ZRAMFS_VERSION);

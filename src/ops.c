@@ -48,13 +48,13 @@ void ops_entry(const struct fs_entry *from, struct fuse_entry_param *to)
 static void op_init(void *userdata, struct fuse_conn_info *connection)
 {
 	struct service *service = userdata;
-	unsigned int wanted =
-		FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO |
-		FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_EXPORT_SUPPORT |
-		FUSE_CAP_IOCTL_DIR | FUSE_CAP_READDIRPLUS |
-		FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_PARALLEL_DIROPS |
-		FUSE_CAP_POSIX_ACL | FUSE_CAP_CACHE_SYMLINKS |
-		FUSE_CAP_NO_OPENDIR_SUPPORT;
+	unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO |
+			      FUSE_CAP_ATOMIC_O_TRUNC |
+			      FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_IOCTL_DIR |
+			      FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
+			      FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_POSIX_ACL |
+			      FUSE_CAP_CACHE_SYMLINKS |
+			      FUSE_CAP_NO_OPENDIR_SUPPORT;
 
 	/* With POSIX_ACL the kernel leaves the umask to us, as it has to. */
 	if (service->writeback)
@@ -226,15 +226,15 @@ static unsigned int setattr_valid(unsigned int from)
 		unsigned int fuse;
 		unsigned int fs;
 	} bits[] = {
-		{ FATTR_MODE, FS_SET_MODE },
-		{ FATTR_UID, FS_SET_UID },
-		{ FATTR_GID, FS_SET_GID },
-		{ FATTR_SIZE, FS_SET_SIZE },
-		{ FATTR_ATIME, FS_SET_ATIME },
-		{ FATTR_MTIME, FS_SET_MTIME },
-		{ FATTR_ATIME_NOW, FS_SET_ATIME_NOW },
-		{ FATTR_MTIME_NOW, FS_SET_MTIME_NOW },
-		{ FATTR_CTIME, FS_SET_CTIME },
+		{FATTR_MODE, FS_SET_MODE},
+		{FATTR_UID, FS_SET_UID},
+		{FATTR_GID, FS_SET_GID},
+		{FATTR_SIZE, FS_SET_SIZE},
+		{FATTR_ATIME, FS_SET_ATIME},
+		{FATTR_MTIME, FS_SET_MTIME},
+		{FATTR_ATIME_NOW, FS_SET_ATIME_NOW},
+		{FATTR_MTIME_NOW, FS_SET_MTIME_NOW},
+		{FATTR_CTIME, FS_SET_CTIME},
 	};
 	unsigned int valid = 0;
 	size_t i;

@@ -52,7 +52,7 @@ void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 
 static int truncate_at_open(fuse_req_t req, fuse_ino_t ino)
 {
-	struct stat attr = { .st_size = 0 };
+	struct stat attr = {.st_size = 0};
 	unsigned int valid = FS_SET_SIZE;
 
 	if (request_current()->kill_priv)

@@ -111,8 +111,8 @@ static void adjust_init(struct request *request, struct fuse_init_out *out)
 
 	out->flags |= flags;
 	if (out->flags & FUSE_INIT_EXT)
-		out->flags2 |= (request->offered & FUSE_DIRECT_IO_ALLOW_MMAP) >>
-			       32;
+		out->flags2 |=
+			(request->offered & FUSE_DIRECT_IO_ALLOW_MMAP) >> 32;
 	atomic_store_explicit(&request->agreement->setxattr_ext,
 			      flags & FUSE_SETXATTR_EXT, memory_order_release);
 }

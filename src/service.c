@@ -35,13 +35,14 @@ static int explain(int error, char *message, size_t size, const char *what)
 
 static int create_arena(struct service *service, char *message, size_t size)
 {
-	struct arena_config config = { 0 };
+	struct arena_config config = {0};
 	int error;
 
 	error = arena_create(&service->arena, &config);
 	if (error == -ENOMEM) {
 		snprintf(message, size,
-			 "not enough memory: the system gives no address space for the data (see ulimit -v, vm.overcommit_memory)");
+			 "not enough memory: the system gives no address space "
+			 "for the data (see ulimit -v, vm.overcommit_memory)");
 		return error;
 	}
 	if (error)
@@ -142,8 +143,7 @@ int service_set_mem_limit(struct service *service, uint64_t bytes)
 	} else {
 		arena_set_limit(service->arena, 0);
 	}
-	atomic_store_explicit(&service->mem_limit, bytes,
-			      memory_order_relaxed);
+	atomic_store_explicit(&service->mem_limit, bytes, memory_order_relaxed);
 	return 0;
 }
 

@@ -42,7 +42,8 @@
  * the second page; replies are put together from the third page on, where no
  * request that has a reply with data still lies.
  */
-#define WRITE_HEADER (sizeof(struct fuse_in_header) + sizeof(struct fuse_write_in))
+#define WRITE_HEADER \
+	(sizeof(struct fuse_in_header) + sizeof(struct fuse_write_in))
 #define REQUEST_START (PAGE - WRITE_HEADER)
 #define REPLY_START   (2 * PAGE)
 #define BUFFER_SIZE   (REPLY_START + REQUEST_DATA_MAX)
@@ -60,7 +61,7 @@ struct worker {
 	bool started;
 	char *buffer;
 	struct request request;
-	uint64_t seen; /* of served, by the waiting thread */
+	uint64_t seen;	      /* of served, by the waiting thread */
 	_Atomic int attached; /* 0 not yet, 1 done, or negative errno */
 	atomic_bool ended;
 	atomic_bool large; /* the buffer takes memory */
@@ -119,8 +120,8 @@ static void capture_begin(char *message, size_t size)
 /* Leave the first line, without the program's name. */
 static void capture_end(char *message)
 {
-	static const char *const prefixes[] = { "fuse: ", "error: ",
-						"fusermount3: " };
+	static const char *const prefixes[] = {
+		"fuse: ", "error: ", "fusermount3: "};
 	size_t i;
 
 	capture = NULL;
@@ -158,18 +159,17 @@ struct own_options {
 };
 
 static const struct fuse_opt own_options[] = {
-	{ "max_read=%u", offsetof(struct own_options, max_read), 1 },
+	{"max_read=%u", offsetof(struct own_options, max_read), 1},
 	/* libfuse has to see it too. */
 	FUSE_OPT_KEY("max_read=", FUSE_OPT_KEY_KEEP),
-	FUSE_OPT_END
-};
+	FUSE_OPT_END};
 
 static int create_session(struct transport *transport,
 			  const struct transport_config *config, char *message,
 			  size_t message_size)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
-	struct own_options own = { 0 };
+	struct own_options own = {0};
 	int error = -ENOMEM;
 
 	fuse_set_log_func(on_fuse_log);
@@ -182,9 +182,8 @@ static int create_session(struct transport *transport,
 	if (fuse_opt_parse(&args, &own, own_options, NULL))
 		goto out;
 	transport->max_read = own.max_read;
-	transport->session = fuse_session_new(&args, config->ops,
-					      sizeof(*config->ops),
-					      config->userdata);
+	transport->session = fuse_session_new(
+		&args, config->ops, sizeof(*config->ops), config->userdata);
 	if (transport->session)
 		error = 0;
 out:
@@ -402,7 +401,7 @@ static void give_buffer_back(struct worker *worker)
 static void serve(struct worker *worker, void *message, size_t length)
 {
 	struct request *request = &worker->request;
-	struct fuse_buf buf = { 0 };
+	struct fuse_buf buf = {0};
 	size_t received = length;
 	uint32_t opcode;
 
@@ -412,9 +411,9 @@ static void serve(struct worker *worker, void *message, size_t length)
 	count_one(&worker->requests[opcode]);
 	fuse_session_process_buf(worker->transport->session, &buf);
 	count_one(&worker->served);
-	note_large(worker, received > request->reply_length ?
-				   received :
-				   request->reply_length);
+	note_large(worker, received > request->reply_length
+				   ? received
+				   : request->reply_length);
 }
 
 static void serve_all(struct worker *worker)
@@ -493,7 +492,7 @@ static int start_worker(struct worker *worker, const pthread_attr_t *attributes)
 
 static void wait_event(struct transport *transport, int timeout)
 {
-	struct pollfd poll_event = { .fd = transport->event, .events = POLLIN };
+	struct pollfd poll_event = {.fd = transport->event, .events = POLLIN};
 	uint64_t count;
 
 	if (poll(&poll_event, 1, timeout) > 0 &&
@@ -541,7 +540,7 @@ static int start_workers(struct transport *transport)
 
 int transport_start(struct transport *transport)
 {
-	struct sigaction wake = { .sa_handler = on_wake };
+	struct sigaction wake = {.sa_handler = on_wake};
 	sigset_t signals;
 	int error;
 
@@ -552,8 +551,7 @@ int transport_start(struct transport *transport)
 	if (transport->event < 0)
 		return -errno;
 	end_signals(&signals);
-	transport->signals = signalfd(-1, &signals,
-				      SFD_CLOEXEC | SFD_NONBLOCK);
+	transport->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (transport->signals < 0)
 		return -errno;
 	error = start_workers(transport);
@@ -566,8 +564,7 @@ void transport_stop(struct transport *transport)
 {
 	unsigned int i;
 
-	atomic_store_explicit(&transport->stopping, true,
-			      memory_order_relaxed);
+	atomic_store_explicit(&transport->stopping, true, memory_order_relaxed);
 	for (i = 0; i < transport->threads; i++) {
 		struct worker *worker = &transport->workers[i];
 
@@ -632,8 +629,8 @@ static void wake_idle(struct transport *transport)
 int transport_wait(struct transport *transport)
 {
 	struct pollfd fds[] = {
-		{ .fd = transport->signals, .events = POLLIN },
-		{ .fd = transport->event, .events = POLLIN },
+		{.fd = transport->signals, .events = POLLIN},
+		{.fd = transport->event, .events = POLLIN},
 	};
 	struct signalfd_siginfo signal;
 	uint64_t count;

@@ -27,7 +27,10 @@
 #include "ctl_stat.h"
 #include "options.h"
 
-enum { EXIT_WRONG = 1, EXIT_USAGE = 2 };
+enum {
+	EXIT_WRONG = 1,
+	EXIT_USAGE = 2
+};
 
 static const char usage_text[] =
 	"usage: zramfsctl stat [--json|--mm-stat|--prometheus] MOUNTPOINT\n"
@@ -37,15 +40,20 @@ static const char usage_text[] =
 
 static const char help_text[] =
 	"\n"
-	"stat     what is stored and what it takes; for programs as JSON, as the\n"
+	"stat     what is stored and what it takes; for programs as JSON, as "
+	"the\n"
 	"         kernel's nine mm_stat columns, or for Prometheus\n"
-	"compact  compress what is still hot, move pages together, and give the\n"
+	"compact  compress what is still hot, move pages together, and give "
+	"the\n"
 	"         memory that this frees back to the system\n"
-	"set      change size, mem_limit or hot: bytes, k, m, g, t, or N% of RAM\n"
-	"check    rebuild all bookkeeping and compare; --verify reads every page\n"
+	"set      change size, mem_limit or hot: bytes, k, m, g, t, or N% of "
+	"RAM\n"
+	"check    rebuild all bookkeeping and compare; --verify reads every "
+	"page\n"
 	"\n"
 	"compact, set and check need root or the user who mounted.\n"
-	"Exit status: 0; 1 when it failed or check found something; 2 for a bad\n"
+	"Exit status: 0; 1 when it failed or check found something; 2 for a "
+	"bad\n"
 	"command line.\n";
 
 static int complain(int status, const char *format, ...)
@@ -129,9 +137,10 @@ static int ask(const char *path, unsigned long command, void *argument)
 	if (error == ENOTTY || error == ENOSYS)
 		return not_zramfs(path);
 	if (error == EPERM) {
-		complain(EXIT_WRONG,
-			 "%s: only root and the user who mounted it may do that",
-			 path);
+		complain(
+			EXIT_WRONG,
+			"%s: only root and the user who mounted it may do that",
+			path);
 		return -1;
 	}
 	return error;
@@ -148,7 +157,12 @@ static int ask_failed(const char *path, int error)
 
 static int command_stat(int argc, char **argv)
 {
-	enum { TABLE, JSON, MM_STAT, PROMETHEUS } format = TABLE;
+	enum {
+		TABLE,
+		JSON,
+		MM_STAT,
+		PROMETHEUS
+	} format = TABLE;
 	struct control_stat stat;
 	const char *path;
 	int error;
@@ -217,8 +231,8 @@ static int set_failed(const char *path, const char *argument, int error)
 
 static int command_set(int argc, char **argv)
 {
-	static const char *const keys[] = { "size", "mem_limit", "hot" };
-	struct control_set set = { 0 };
+	static const char *const keys[] = {"size", "mem_limit", "hot"};
+	struct control_set set = {0};
 	const char *equals;
 	size_t length, i;
 	int error;
@@ -234,19 +248,20 @@ static int command_set(int argc, char **argv)
 		    !memcmp(argv[1], keys[i], length))
 			strcpy(set.key, keys[i]);
 	if (!set.key[0])
-		return bad_usage("set: %s: the key is not size, mem_limit or hot",
-				 argv[1]);
-	if (options_parse_size(equals + 1, &set.value))
 		return bad_usage(
-			"set: %s: want bytes, or a number with k, m, g, t or %%",
+			"set: %s: the key is not size, mem_limit or hot",
 			argv[1]);
+	if (options_parse_size(equals + 1, &set.value))
+		return bad_usage("set: %s: want bytes, or a number with k, m, "
+				 "g, t or %%",
+				 argv[1]);
 	error = ask(argv[0], CONTROL_SET, &set);
 	return error ? set_failed(argv[0], argv[1], error) : 0;
 }
 
 static int command_check(int argc, char **argv)
 {
-	struct control_check check = { 0 };
+	struct control_check check = {0};
 	uint32_t i;
 	int error;
 
@@ -280,10 +295,10 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(int argc, char **argv);
 	} commands[] = {
-		{ "stat", command_stat },
-		{ "compact", command_compact },
-		{ "set", command_set },
-		{ "check", command_check },
+		{"stat", command_stat},
+		{"compact", command_compact},
+		{"set", command_set},
+		{"check", command_check},
 	};
 	size_t i;
 
