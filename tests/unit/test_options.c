@@ -17,16 +17,6 @@
 
 #include "options.h"
 
-/* Only names are looked up here: the allocator itself need not be linked. */
-const struct pool_ops __attribute__((weak)) pool_zsmalloc = {
-	.name = "zsmalloc",
-};
-
-const struct pool_ops *__attribute__((weak)) pool_by_name(const char *name)
-{
-	return !strcmp(name, "zsmalloc") ? &pool_zsmalloc : NULL;
-}
-
 static struct options options;
 static char message[256];
 
