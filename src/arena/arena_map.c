@@ -188,8 +188,6 @@ static int settle_frames(struct arena *arena, struct region *region,
 		region->frames_touched[group] = 1;
 		counter_add(&arena->fixed, 1);
 		counter_add(&arena->total, 1);
-		if (end > region->pages)
-			end = region->pages;
 		for (; page < end; page++)
 			if (next_page(words, page, page + 1, true) > page)
 				region->frames[page] = (struct arena_frame){0};

@@ -12,16 +12,30 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "arena/arena.h"
 
 #define MIB (1ull << 20)
+
+/* Instead of the C library's: the system call, or what it could fail with. */
+static int fallocate_error;
+
+int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+	if (fallocate_error) {
+		errno = fallocate_error;
+		return -1;
+	}
+	return syscall(SYS_fallocate, fd, mode, offset, length);
+}
 
 static struct arena *new_arena(uint64_t capacity, uint64_t limit)
 {
@@ -263,18 +277,47 @@ static void test_trim_returns_memory(void **state)
 	/* A page that is taken and freed again starts anew. */
 	assert_int_equal(take(arena, ARENA_POOL, 1), 0);
 	arena_free(arena, ARENA_POOL, 0, 1);
-	/* No more than asked for. */
-	assert_int_equal(arena_trim(arena, 47, false), 47);
-	assert_int_equal(arena_trim(arena, UINT64_MAX, false), 2048 - 47);
+	assert_int_equal(arena_trim(arena, UINT64_MAX, false), 2047);
+	assert_int_equal(arena_trim(arena, UINT64_MAX, false), 1);
 	assert_int_equal(dirty(arena), 0);
 	assert_counted(arena);
 
 	for (uint32_t i = 1; i < 4096; i += 2)
 		arena_free(arena, ARENA_POOL, i, 1);
+	/* No more than asked for. */
 	assert_int_equal(arena_trim(arena, 100, true), 100);
 	assert_int_equal(arena_trim(arena, UINT64_MAX, true), 2048 - 100);
 	assert_int_equal(total(arena), fresh);
 	assert_counted(arena);
+
+	/* All over again: a page, and one that has its frame. */
+	take(arena, ARENA_POOL, 1);
+	assert_int_equal(total(arena), fresh + 2 * PAGE_SIZE);
+	arena_destroy(arena);
+}
+
+/* What cannot be given back stays counted, and can be used. */
+static void test_trim_fails(void **state)
+{
+	struct arena *arena = new_arena(16 * MIB, MIB);
+	uint64_t full;
+	uint32_t page;
+
+	while (arena_alloc(arena, ARENA_POOL, 1, 0, &page) == 0)
+		touch(arena, ARENA_POOL, page, 1, 1);
+	full = total(arena);
+	arena_free(arena, ARENA_POOL, 0, 64);
+
+	fallocate_error = ENOMEM;
+	assert_int_equal(arena_trim(arena, UINT64_MAX, true), 0);
+	assert_int_equal(total(arena), full);
+	assert_int_equal(dirty(arena), 64 * PAGE_SIZE);
+	assert_int_equal(arena_alloc(arena, ARENA_HOT, 1, 0, &page), -ENOSPC);
+	assert_int_equal(take(arena, ARENA_POOL, 32), 0);
+	fallocate_error = 0;
+	assert_int_equal(arena_trim(arena, UINT64_MAX, true), 32);
+	assert_int_equal(total(arena), full - 32 * PAGE_SIZE);
+	take(arena, ARENA_HOT, 32);
 	arena_destroy(arena);
 }
 
@@ -501,7 +544,7 @@ static void *trimmer(void *argument)
 
 	while (!*c->stop) {
 		arena_trim(c->arena, 300, rand_r(&c->seed) % 2);
-		usleep(200);
+		usleep(rand_r(&c->seed) % 200);
 	}
 	return NULL;
 }
@@ -565,6 +608,29 @@ static void test_arrays_stay_contiguous_while_trimming(void **state)
 	arena_destroy(arena);
 }
 
+/* Pages that are being trimmed are free: whoever needs them gets them. */
+static void test_full_region_while_trimming(void **state)
+{
+	struct arena *arena = new_arena(1 * MIB, 0);
+	_Atomic bool stop = false;
+	struct churn c = {arena, 1, &stop};
+	pthread_t thread;
+
+	for (int i = 0; i < 4; i++)
+		take(arena, ARENA_POOL, 64);
+	assert_int_equal(pthread_create(&thread, NULL, trimmer, &c), 0);
+	for (int round = 0; round < 3000; round++) {
+		arena_free(arena, ARENA_POOL, 128, 64);
+		if (round % 8 == 0)
+			usleep(50);
+		assert_int_equal(take(arena, ARENA_POOL, 64), 128);
+		touch(arena, ARENA_POOL, 128, 64, 1);
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	arena_destroy(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -576,6 +642,7 @@ int main(void)
 		cmocka_unit_test(test_region_full),
 		cmocka_unit_test(test_random_runs_against_model),
 		cmocka_unit_test(test_trim_returns_memory),
+		cmocka_unit_test(test_trim_fails),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_peak),
@@ -584,6 +651,7 @@ int main(void)
 		cmocka_unit_test(test_attach_refuses_what_is_not_an_arena),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_arrays_stay_contiguous_while_trimming),
+		cmocka_unit_test(test_full_region_while_trimming),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
