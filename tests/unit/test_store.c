@@ -346,7 +346,7 @@ static void damaged_page_is_an_error_and_counted(void **state)
 static void reference_to_nothing_is_an_error(void **state)
 {
 	unsigned char got[PAGE_SIZE];
-	static const store_ref bad[] = {4,
+	const store_ref bad[] = {4,
 					5,
 					1,
 					UINT64_MAX - 2,
