@@ -1,0 +1,246 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What the commands answer: exit status 2 and one line for a bad command line,
+# 1 and one line for what cannot be done, 0 once the mount answers. And how a
+# mount ends.
+. "$(dirname "$0")/lib.sh"
+
+on_zramfs || skip_all "about zramfs, and this is $FS"
+[ "$(id -u)" = 0 ] || skip_all "not root"
+[ -c /dev/fuse ] || skip_all "no /dev/fuse"
+
+DIR=$TEST_DIR/dir
+mkdir "$DIR"
+
+# fails NAME STATUS PATTERN COMMAND...: exit status, and exactly one line on
+# standard error, which has the pattern in it; what is mounted stays the same.
+fails() {
+	local name=$1 want=$2 pattern=$3 status lines mounts
+	shift 3
+	mounts=$(grep -c "$TEST_DIR" /proc/self/mounts)
+	"$@" >"$TEST_DIR/out" 2>"$TEST_DIR/err" </dev/null
+	status=$?
+	lines=$(wc -l <"$TEST_DIR/err")
+	if [ "$(grep -c "$TEST_DIR" /proc/self/mounts)" != "$mounts" ]; then
+		not_ok "$name" "$* mounted something"
+	elif [ $status -ne "$want" ] || [ "$lines" -ne 1 ] ||
+		! grep -qE -- "$pattern" "$TEST_DIR/err"; then
+		not_ok "$name" "$*
+status $status, want $want; on standard error, want one line with '$pattern':
+$(cat "$TEST_DIR/err")"
+	else
+		ok "$name"
+	fi
+}
+
+# ended PID: a process is gone (or only waits for its parent to notice).
+ended() {
+	local i state
+	for ((i = 0; i < 100; i++)); do
+		state=$(awk '/^State:/ { print $2 }' "/proc/$1/status" 2>/dev/null)
+		[ -z "$state" ] || [ "$state" = Z ] && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# --- bad command lines ---
+
+fails "no mount point" 2 . "$ZRAMFS"
+fails "an unknown flag" 2 '-q' "$ZRAMFS" "$DIR" -q
+fails "too many arguments" 2 . "$ZRAMFS" a b c
+fails "an unknown codec is named" 2 'lz77' "$ZRAMFS" "$DIR" -o alg=lz77
+fails "a level out of range is named" 2 '99' "$ZRAMFS" "$DIR" -o alg=zstd:99
+fails "an unknown pool is named" 2 'slab' "$ZRAMFS" "$DIR" -o pool=slab
+fails "a size that is no number" 2 'size' "$ZRAMFS" "$DIR" -o size=lots
+fails "a mode that is no number" 2 'mode' "$ZRAMFS" "$DIR" -o mode=rwx
+fails "no worker threads" 2 'threads' "$ZRAMFS" "$DIR" -o threads=0
+fails "dedup that is neither on nor off" 2 'dedup' \
+	"$ZRAMFS" "$DIR" -o dedup=maybe
+fails "an option that nobody knows is named" 2 'frobnicate' \
+	"$ZRAMFS" "$DIR" -o frobnicate
+
+check "--help tells how to mount" grep -q MOUNTPOINT <("$ZRAMFS" --help)
+check "--version tells one" grep -qE '^zramfs [0-9]' <("$ZRAMFS" --version)
+
+fails "zramfsctl without a command" 2 . "$CTL"
+fails "zramfsctl with an unknown command" 2 'frob' "$CTL" frob
+fails "zramfsctl stat without a mount point" 2 . "$CTL" stat
+fails "zramfsctl stat with an unknown option" 2 '--xml' "$CTL" stat --xml "$DIR"
+fails "zramfsctl set without a value" 2 'size' "$CTL" set "$DIR" size
+fails "zramfsctl set of an unknown key" 2 'colour' "$CTL" set "$DIR" colour=1
+fails "zramfsctl set of a value that is no size" 2 'size=x' \
+	"$CTL" set "$DIR" size=x
+fails "zramfsctl on another filesystem" 1 'not a zramfs mount' "$CTL" stat "$DIR"
+fails "zramfsctl where there is nothing" 1 'No such file' \
+	"$CTL" stat "$DIR/none"
+check "zramfsctl --help" grep -q MOUNTPOINT <("$CTL" --help)
+check "zramfsctl --version" grep -qE '^zramfsctl [0-9]' <("$CTL" --version)
+
+# --- what cannot be done ---
+
+fails "a mount point that is not there" 1 'No such file' "$ZRAMFS" "$DIR/none"
+touch "$TEST_DIR/file"
+fails "a file as mount point" 1 'not a directory' "$ZRAMFS" "$TEST_DIR/file"
+fails "a file as mount point, in the foreground" 1 'not a directory' \
+	"$ZRAMFS" -f "$TEST_DIR/file"
+
+in_own_namespace() {
+	unshare -m --propagation private sh -c "$1"' && shift && exec "$@"' sh "$@"
+}
+fails "no /dev/fuse" 1 '/dev/fuse.*No such file' in_own_namespace \
+	'mkdir -p /dev/shm && mount -t tmpfs none /dev' "$ZRAMFS" "$DIR"
+fails "/dev/fuse is something else" 1 'cannot mount' in_own_namespace \
+	'mount --bind /dev/null /dev/fuse' "$ZRAMFS" "$DIR"
+
+if sanitized; then
+	skip "too little memory" "sanitizers need address space themselves"
+else
+	fails "too little memory" 1 'memory' \
+		bash -c 'ulimit -v 65536 && exec "$@"' sh "$ZRAMFS" "$DIR"
+fi
+fails "a memory limit below what it takes to begin" 1 'mem_limit' \
+	"$ZRAMFS" "$DIR" -o mem_limit=4k
+
+# --- a mount, and its end ---
+
+check "mounts" try_mount "$DIR" size=64m
+MNT=$DIR
+equal "it is there when the command returns" "$(stat -c %i "$DIR")" 1
+equal "its type" "$(stat -f -c %T "$DIR")" fuseblk
+equal "its name in the list of mounts" \
+	"$(findmnt -n -o SOURCE,FSTYPE "$DIR" | tr -s ' ')" \
+	"zramfs fuse.zramfs"
+PID=$(daemon_pids "$DIR")
+equal "one daemon serves it" "$(wc -w <<<"$PID")" 1
+equal "it keeps no terminal" \
+	"$(readlink "/proc/$PID/fd/0" "/proc/$PID/fd/1" "/proc/$PID/fd/2" | sort -u)" \
+	/dev/null
+equal "it keeps no directory" "$(readlink "/proc/$PID/cwd")" /
+equal "it leads a session of its own" "$(ps -o sid= -p "$PID" | tr -d ' ')" "$PID"
+fails "mounting there again" 1 'already' "$ZRAMFS" "$DIR/."
+
+mkdir "$TEST_DIR/two"
+check "a second one elsewhere" try_mount "$TEST_DIR/two" size=32m
+echo one >"$DIR/file"
+refuses "they are two" test -e "$TEST_DIR/two/file"
+check "the second one ends" umount "$TEST_DIR/two"
+MOUNTS=("$DIR")
+equal "the first one stays" "$(cat "$DIR/file")" one
+
+check "zramfsctl stat is readable" grep -q 'Memory' <("$CTL" stat "$DIR")
+check "zramfsctl stat --json is JSON" python3 -m json.tool <("$CTL" stat --json "$DIR")
+for key in orig_data_size compr_data_size mem_used_total mem_limit \
+	mem_used_max same_pages pages_compacted huge_pages huge_pages_since \
+	dedup_pages hot_pages stored_pages meta_bytes compr_failed \
+	checksum_errors requests codec pool size size_used inodes inodes_used; do
+	check "--json has $key" grep -q "\"$key\":" <("$CTL" stat --json "$DIR")
+done
+equal "its size" "$(stat_of size)" $((64 << 20))
+equal "--mm-stat has nine numbers" \
+	"$("$CTL" stat --mm-stat "$DIR" | grep -oE '[0-9]+' | wc -l)" 9
+check "zramfsctl set size" "$CTL" set "$DIR" size=128m
+equal "the size is another" "$(stat_of size)" $((128 << 20))
+equal "and df knows" "$(df -B1 --output=size "$DIR" | tail -n 1)" $((128 << 20))
+check "zramfsctl set mem_limit" "$CTL" set "$DIR" mem_limit=256m
+equal "the limit is there" "$(stat_of mem_limit)" $((256 << 20))
+fails "a memory limit of nothing is refused" 1 'mem_limit' \
+	"$CTL" set "$DIR" mem_limit=1
+check "zramfsctl set hot" "$CTL" set "$DIR" hot=1m
+equal "the hot tier's bound" "$(stat_of hot_limit)" $((1 << 20))
+check "zramfsctl compact" "$CTL" compact "$DIR"
+check "zramfsctl check" "$CTL" check "$DIR"
+check "zramfsctl check --verify" "$CTL" check --verify "$DIR"
+check "zramfsctl on a file in it" "$CTL" stat "$DIR/file"
+
+as_nobody() {
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+}
+check "anybody may look" as_nobody "$CTL" stat "$DIR"
+for command in "compact $DIR" "set $DIR size=1m" "check $DIR"; do
+	# shellcheck disable=SC2086 # words
+	fails "not everybody may ${command%% *}" 1 'only root' \
+		as_nobody "$CTL" $command
+done
+
+exec 9<"$DIR/file"
+refuses "a mount in use is not unmounted" umount "$DIR"
+exec 9<&-
+check "umount" umount "$DIR"
+MOUNTS=()
+check "umount ends the daemon" ended "$PID"
+
+for signal in TERM INT HUP; do
+	check "mounts again" try_mount "$DIR" ""
+	PID=$(daemon_pids "$DIR")
+	echo data >"$DIR/file"
+	kill -$signal "$PID"
+	check "SIG$signal ends the daemon" ended "$PID"
+	MOUNTS=()
+	refuses "SIG$signal unmounts" mountpoint -q "$DIR"
+done
+
+check "mounts once more" try_mount "$DIR" ""
+PID=$(daemon_pids "$DIR")
+exec 9>"$DIR/file"
+kill "$PID"
+check "an open file does not keep the daemon" ended "$PID"
+MOUNTS=()
+refuses "nor the mount" mountpoint -q "$DIR"
+refuses "the file is gone" sh -c 'echo more >&9'
+exec 9>&-
+
+"$ZRAMFS" "$DIR" -f >"$TEST_DIR/log" 2>&1 &
+PID=$!
+for ((i = 0; i < 100; i++)); do
+	mountpoint -q "$DIR" && break
+	sleep 0.1
+done
+check "-f stays in the foreground" kill -0 "$PID"
+check "and mounts" touch "$DIR/file"
+umount "$DIR"
+wait "$PID"
+equal "its exit status" $? 0
+equal "it had nothing to say" "$(cat "$TEST_DIR/log")" ""
+
+check "as mount.fuse3 calls it: SOURCE MOUNTPOINT" \
+	"$ZRAMFS" swap,space "$DIR" -o rw,nosuid,size=8m
+equal "the source is shown" "$(findmnt -n -o SOURCE "$DIR")" swap,space
+check "and the mount's flags" grep -q nosuid <(findmnt -n -o OPTIONS "$DIR")
+refuses "a read-only mount is" sh -c '
+	umount "$1" && "$2" "$1" -o ro && touch "$1/file"' sh "$DIR" "$ZRAMFS"
+check "umount of it" umount "$DIR"
+
+# --- as an ordinary user ---
+
+# A device that others may open, in a namespace of its own: not every machine
+# has udev to see to that.
+ordinary_user() {
+	unshare -m --propagation private sh -e -c '
+		mkdir "$1/dev"
+		mount -t tmpfs -o mode=755 none "$1/dev"
+		mknod -m 666 "$1/dev/fuse" c 10 229
+		mount --bind "$1/dev/fuse" /dev/fuse
+		mkdir "$1/home"
+		chown 65534:65534 "$1/home"
+		run() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+		run "$2" "$1/home" -o size=16m
+		run sh -ec "echo mine >$1/home/file && cat $1/home/file"
+		run "$3" set "$1/home" size=8m
+		run "$3" stat --mm-stat "$1/home"
+		test "$(run stat -c %u "$1/home")" = 65534
+		run fusermount3 -u "$1/home"
+		mkdir "$1/theirs"
+		if run "$2" "$1/theirs" 2>"$1/err"; then exit 1; fi
+		cat "$1/err"
+		test "$(wc -l <"$1/err")" = 1
+		umount /dev/fuse
+		umount "$1/dev"
+	' sh "$TEST_DIR" "$ZRAMFS" "$CTL"
+}
+if command -v fusermount3 >/dev/null && [ -u "$(command -v fusermount3)" ]; then
+	check "an ordinary user mounts, uses, unmounts; on an own directory only" ordinary_user
+else
+	skip "an ordinary user mounts" "no set-user-id fusermount3"
+fi

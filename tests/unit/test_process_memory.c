@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * test_process_memory.c - what the process costs: private memory, no shared
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "process_memory.h"
+
+#define SIZE (32u << 20)
+
+/* Long enough for a kept answer to be thrown away. */
+static uint64_t fresh(void)
+{
+	usleep(500 * 1000);
+	return process_memory_bytes();
+}
+
+static void *map(int flags)
+{
+	void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+			    MAP_ANONYMOUS | flags, -1, 0);
+
+	assert_true(memory != MAP_FAILED);
+	memset(memory, 1, SIZE);
+	return memory;
+}
+
+static void test_counts_private_memory(void **state)
+{
+	uint64_t before = fresh();
+	void *memory = map(MAP_PRIVATE);
+	uint64_t with = fresh();
+
+	assert_true(before > 0);
+	assert_in_range(with - before, SIZE - (1 << 20), SIZE + (1 << 20));
+	munmap(memory, SIZE);
+	assert_in_range(fresh(), 1, with - SIZE / 2);
+}
+
+static void test_leaves_shared_memory_out(void **state)
+{
+	uint64_t before = fresh();
+	void *memory = map(MAP_SHARED);
+
+	assert_in_range(fresh(), before / 2, before + (1 << 20));
+	munmap(memory, SIZE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counts_private_memory),
+		cmocka_unit_test(test_leaves_shared_memory_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
