@@ -1,0 +1,177 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What memory holds: same-filled pages cost nothing, equal pages are stored
+# once, incompressible ones as they are; what is told agrees with what the
+# system counts; and what is deleted is given back.
+. "$(dirname "$0")/lib.sh"
+
+MIB=1048576
+data=$HELPERS/datafile
+
+# Pages leave the hot tier on their own; compact has them leave it now.
+settle() { "$CTL" compact "$MNT" >/dev/null; }
+memory() { stat_of mem_used_total; }
+
+# soon_at_most NAME MOST SECONDS: mem_used_total gets there in time.
+soon_at_most() {
+	local i used
+	for ((i = 0; i < $3 * 10; i++)); do
+		used=$(memory)
+		[ "$used" -gt "$2" ] || break
+		sleep 0.1
+	done
+	between "$1" "$used" 0 "$2"
+}
+
+# Is $2 within 5 % of $3?
+agrees() {
+	between "$1" "$2" $(($3 * 95 / 100)) $(($3 * 105 / 100))
+}
+
+mount_zramfs size=2g,hot=8m,alg=lz4
+fresh=$(memory)
+note "fresh: mem_used_total $fresh, Pss $(pss_of)"
+
+# What the system counts; a sanitizer has memory of its own.
+pss_agrees() {
+	if sanitized; then
+		skip "$1" "a sanitizer's memory is not ours"
+	else
+		agrees "$1" "$(memory)" "$(pss_of)"
+	fi
+}
+pss_agrees "mem_used_total is what the system counts, when empty"
+
+# --- same-filled pages -------------------------------------------------------
+
+"$data" write "$MNT/zero" zero 1 $((64 * MIB)) >/dev/null
+"$data" write "$MNT/word" word 1 $((64 * MIB)) >/dev/null
+settle
+between "same-filled pages are counted" "$(stat_of same_pages)" 32768 32768
+# 8 bytes a page for tables, and an object for words that are not short.
+between "same-filled pages cost only tables" "$(memory)" 0 \
+	$((fresh + 32768 * 8 + 16384 * 32 + MIB))
+drop_caches
+check "pages of zeros read as written" \
+	"$data" verify "$MNT/zero" zero 1 $((64 * MIB))
+check "pages of one word read as written" \
+	"$data" verify "$MNT/word" word 1 $((64 * MIB))
+rm "$MNT/zero" "$MNT/word"
+soon_at_most "their memory is given back" $((fresh + MIB)) 2
+
+# --- equal pages ---------------------------------------------------------------
+
+"$data" write "$MNT/text" text 1 $((64 * MIB)) >/dev/null
+settle
+one=$(memory)
+cat "$MNT/text" >"$MNT/copy"
+settle
+between "a copy of a file costs only tables" $(($(memory) - one)) 0 \
+	$((16384 * 8 + MIB / 2))
+equal "a copy's pages are stored once" "$(stat_of stored_pages)" 16384
+between "equal pages are counted" "$(stat_of dedup_pages)" 16384 16384
+before=$(stat_of stored_pages)
+cp --reflink=never --sparse=never "$MNT/text" "$MNT/ranged"
+settle
+equal "copy_file_range shares pages" "$(stat_of stored_pages)" "$before"
+drop_caches
+for file in text copy ranged; do
+	check "shared pages read as written: $file" \
+		"$data" verify "$MNT/$file" text 1 $((64 * MIB))
+done
+"$data" write "$MNT/copy" random 9 $((4 * MIB)) >/dev/null
+drop_caches
+check "changing one copy leaves the other" \
+	"$data" verify "$MNT/text" text 1 $((64 * MIB))
+rm "$MNT/text" "$MNT/ranged"
+check "deleting one copy leaves the other" \
+	"$data" -o $((4 * MIB)) verify "$MNT/copy" text 1 $((60 * MIB))
+rm "$MNT/copy"
+soon_at_most "all copies deleted: memory is given back" $((fresh + MIB)) 2
+
+# --- incompressible and compressible pages ----------------------------------
+
+"$data" write "$MNT/random" random 1 $((64 * MIB)) >/dev/null
+settle
+equal "compact drains the hot tier" "$(stat_of hot_pages)" 0
+equal "incompressible pages are stored as they are" "$(stat_of huge_pages)" 16384
+between "... and cost little more than themselves" \
+	$(($(memory) - fresh)) $((64 * MIB)) $((68 * MIB))
+"$data" write "$MNT/text" text 2 $((128 * MIB)) >/dev/null
+settle
+equal "orig_data_size is the stored pages" \
+	"$(stat_of orig_data_size)" $((192 * MIB))
+between "compressible pages take less than half" \
+	"$(stat_of compr_data_size)" $((64 * MIB)) $((128 * MIB))
+between "memory is compressed data and few percent more" "$(memory)" \
+	"$(stat_of compr_data_size)" \
+	$(($(stat_of compr_data_size) * 110 / 100 + fresh))
+pss_agrees "mem_used_total is what the system counts, when full"
+equal "--mm-stat has the kernel's nine columns" \
+	"$("$CTL" stat --mm-stat "$MNT" | xargs)" \
+	"$(for key in orig_data_size compr_data_size mem_used_total mem_limit \
+		mem_used_max same_pages pages_compacted huge_pages \
+		huge_pages_since; do
+		stat_of $key
+	done | xargs)"
+drop_caches
+check "incompressible pages read as written" \
+	"$data" verify "$MNT/random" random 1 $((64 * MIB))
+check "compressed pages read as written" \
+	"$data" verify "$MNT/text" text 2 $((128 * MIB))
+check "check is clean" "$CTL" check --verify "$MNT"
+
+# --- compaction ----------------------------------------------------------------
+
+# Three pages of four go: what is left is spread thin.
+for ((i = 0; i < 8192; i++)); do
+	printf '%s\n' $((i * 4)) $((i * 4 + 1)) $((i * 4 + 2))
+done >"$TEST_DIR/pages"
+check "holes are punched" "$HELPERS/punch" "$MNT/text" <"$TEST_DIR/pages"
+sparse=$(memory)
+settle
+compact=$(memory)
+note "after punching $sparse, compacted $compact"
+between "compact gives thin zspages back" "$compact" 0 \
+	$((fresh + 66 * MIB + 20 * MIB))
+between "compaction is counted" "$(stat_of pages_compacted)" 1 1000000
+check "what compaction moved reads as written" "$HELPERS/punch" -v \
+	"$MNT/text" text 2 $((128 * MIB)) <"$TEST_DIR/pages"
+pss_agrees "mem_used_total is what the system counts, after compaction"
+
+# --- giving back ---------------------------------------------------------------
+
+rm "$MNT/random" "$MNT/text"
+soon_at_most "all deleted: memory is as fresh within 2 seconds" \
+	$((fresh + MIB)) 2
+pss_agrees "mem_used_total is what the system counts, emptied"
+for ((i = 0; i < 5; i++)); do
+	cp -r /usr/include/linux "$MNT/tree"
+	rm -r "$MNT/tree"
+done
+soon_at_most "trees come and go without leaving memory used" \
+	$((fresh + MIB)) 2
+check "check is clean at the end" "$CTL" check "$MNT"
+unmount "$MNT"
+
+# --- without dedup -------------------------------------------------------------
+
+mount_zramfs size=1g,hot=8m,dedup=off
+"$data" write "$MNT/text" text 1 $((16 * MIB)) >/dev/null
+cat "$MNT/text" >"$MNT/copy"
+settle
+equal "dedup=off stores copies twice" "$(stat_of stored_pages)" 8192
+unmount "$MNT"
+
+# --- a page that is deleted while hot is never compressed ----------------------
+
+mount_zramfs size=1g,hot=64m
+for ((i = 0; i < 20; i++)); do
+	"$data" write "$MNT/short-lived" text $i $MIB >/dev/null
+	rm "$MNT/short-lived"
+done
+between "what is deleted soon is never compressed" \
+	$(($(stat_of writer_compressions) + $(stat_of background_compressions))) \
+	0 512
+unmount "$MNT"
