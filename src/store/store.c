@@ -41,10 +41,13 @@ struct object *store_object(const struct store *store, uint64_t slot)
 	return slab_address(store->objects, (uint32_t)slot);
 }
 
+/* A page to put lies in somebody's buffer, anywhere. */
+typedef uint64_t unaligned_word __attribute__((aligned(1)));
+
 /* Cheap to refuse: most pages differ in their first or last words. */
 static bool page_is_one_word(const void *page, uint64_t *word)
 {
-	const uint64_t *words = page;
+	const unaligned_word *words = page;
 	const unsigned int count = PAGE_SIZE / sizeof(*words);
 	unsigned int i;
 
