@@ -17,18 +17,25 @@
 /* Inode locks are striped: a lock for each inode would cost as much as it. */
 #define FS_INODE_LOCKS 256
 
+/* Operations under way are counted by thread: see fs_enter(). */
+#define FS_GATES 64
+
+/* st_nlink's bound; far from what the regions can hold. */
+#define FS_LINK_MAX INT32_MAX
+
 /* Persistent; lies in the arena's root page for the filesystem. */
 struct fs_root {
-	uint32_t root_block;		/* the root directory's inode */
-	_Atomic uint32_t generation;	/* of the last inode made */
-	_Atomic uint64_t size_pages;	/* limit; 0: none */
-	_Atomic uint64_t nr_inodes;	/* limit; 0: none */
-	_Atomic uint64_t used_pages;	/* (derived) */
-	_Atomic uint64_t used_inodes;	/* (derived) */
-	uint64_t name_seed;		/* of the name index's hash */
+	uint32_t root_block;	      /* the root directory's inode */
+	_Atomic uint32_t generation;  /* of the last inode made */
+	_Atomic uint64_t size_pages;  /* limit; 0: none */
+	_Atomic uint64_t nr_inodes;   /* limit; 0: none */
+	_Atomic uint64_t used_pages;  /* (derived) */
+	_Atomic uint64_t used_inodes; /* (derived) */
+	uint64_t name_seed;	      /* of the name index's hash */
 	struct intent intents[INTENT_SLOTS];
 };
 
+/* Alone in its cache lines. */
 struct inode_lock {
 	pthread_rwlock_t lock;
 } __attribute__((aligned(64)));
@@ -42,13 +49,29 @@ struct fs {
 	struct fs_root *root;
 	pthread_rwlock_t namespace_lock; /* prefers writers */
 	struct inode_lock inode_locks[FS_INODE_LOCKS];
+	struct inode_lock gates[FS_GATES];
 };
+
+/* --- fs.c -------------------------------------------------------------- */
+
+/*
+ * Around whatever holds something between two of its locks that no table
+ * names: a page put and not yet in a cell, an inode cut off and not yet freed.
+ * fs_check() waits until nothing of the kind is under way. Outermost of all
+ * locks; not nested. It costs a thread one lock that no other thread uses.
+ */
+void fs_enter(struct fs *fs);
+void fs_leave(struct fs *fs);
+/* Keep all threads out: gates, the namespace lock and all inode locks. */
+void fs_stop(struct fs *fs);
+void fs_continue(struct fs *fs);
 
 /* --- inode.c ----------------------------------------------------------- */
 
 /*
  * The live inode of a number, NULL if there is none (out of range, free). The
- * caller's lookup count keeps it alive, so the pointer needs no lock.
+ * caller's lookup count keeps it alive, so the pointer needs no lock; who has
+ * no lookup holds the namespace lock.
  */
 struct inode *inode_get(const struct fs *fs, ino_t ino);
 ino_t inode_number(const struct fs *fs, uint32_t block);
@@ -62,13 +85,33 @@ void inode_lock_two(struct fs *fs, ino_t exclusive, ino_t other,
 		    bool other_exclusive);
 void inode_unlock_two(struct fs *fs, ino_t one, ino_t other);
 
+/*
+ * A new inode, all zero but its number of generation; live once its mode is
+ * stored. Counted against nr_inodes=. -ENOSPC. inode_discard() takes it back,
+ * with the xattrs that it was given. Under the exclusive namespace lock.
+ */
+int inode_alloc(struct fs *fs, uint32_t *block);
+void inode_discard(struct fs *fs, uint32_t block);
+
+/*
+ * Under the exclusive namespace lock: when the inode has neither names nor
+ * lookups it is dead from now on. Returns its block if there is something to
+ * free yet, which inode_release() does after the lock was dropped; else
+ * SLAB_NONE. Both between fs_enter() and fs_leave().
+ */
+uint32_t inode_bury(struct fs *fs, ino_t ino);
+void inode_release(struct fs *fs, uint32_t block);
+
 /* The clock of file times: coarse, as the kernel's own filesystems use. */
 int64_t inode_now(void);
 /* Under at least the shared inode lock. */
 void inode_stat(const struct fs *fs, ino_t ino, const struct inode *inode,
 		struct stat *attr);
-/* atime as relatime does it: when not newer than mtime or ctime, or a day old. */
+/* atime as relatime does it: when not newer than mtime or ctime, or a day old.
+ */
 void inode_touch_atime(struct inode *inode);
+/* Seconds and nanoseconds as inodes keep them: clamped to what fits. */
+int64_t inode_time(const struct timespec *time);
 
 /* --- file.c ------------------------------------------------------------ */
 

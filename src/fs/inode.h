@@ -13,6 +13,9 @@
  * the shape of a file's table. By the namespace lock: nlink, parent, the table
  * of a directory, its cookie and entries. Times, pages and lookups are atomic
  * and may change under a shared lock, or none.
+ *
+ * Inode blocks are given out and taken back under the exclusive namespace lock
+ * only: who holds it, even shared, may look at any number.
  */
 #ifndef ZRAMFS_INODE_H
 #define ZRAMFS_INODE_H
@@ -21,6 +24,12 @@
 #include <sys/stat.h>
 
 #include "fs/pagetable.h"
+
+/*
+ * Beside st_mode's 16 bits in mode; (derived): there is a security.capability
+ * among the xattrs, so that a writer can tell without walking them.
+ */
+#define INODE_CAPABLE 0x10000u
 
 struct inode {
 	_Atomic uint32_t mode;
@@ -44,8 +53,8 @@ struct inode {
 	struct pagetable table;
 	_Atomic uint32_t xattr; /* block of the first; SLAB_NONE */
 	union {
-		_Atomic uint32_t parent; /* inode number; of directories */
-		uint32_t target;	 /* block; of symlinks */
+		_Atomic uint32_t parent; /* (derived) number; of directories */
+		uint32_t target;	 /* blob; of symlinks */
 	};
 };
 
