@@ -303,7 +303,9 @@ ssize_t fs_copy_range(struct fs *fs, ino_t source, off_t source_offset,
 		err = file_get(fs, target, &copy.target);
 	if (!err)
 		err = copy_init(&copy);
+	fs_enter(fs);
 	while (!err && copy.done < copy.length)
 		err = copy_step(&copy);
+	fs_leave(fs);
 	return copy.done ? (ssize_t)copy.done : err;
 }

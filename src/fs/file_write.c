@@ -430,6 +430,8 @@ ssize_t fs_write(struct fs *fs, ino_t ino, const void *buffer, size_t size,
 	write.fs = fs;
 	write.ino = ino;
 	write.kill_privileges = kill_priv;
+	fs_enter(fs);
 	result = write_pieces(&write, buffer, size, offset);
+	fs_leave(fs);
 	return result;
 }

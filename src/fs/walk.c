@@ -191,7 +191,7 @@ static int walk_directory(void *context, uint32_t block, void *address)
 	struct fs *fs = walk->fs;
 	struct inode *inode = address;
 	ino_t ino = inode_number(fs, block);
-	uint64_t entries = 0, cookie = 0;
+	uint64_t entries = 0, cookie = 0, end = 0;
 	pagetable_cell *cell;
 
 	if (!S_ISDIR(inode->mode))
@@ -208,10 +208,9 @@ static int walk_directory(void *context, uint32_t block, void *address)
 				      PAGETABLE_INDEX_MAX))) {
 		walk_cell(walk, block, ino, cookie, cell);
 		entries += *cell != 0;
-		cookie++;
+		end = ++cookie;
 	}
-	/* cookie is now one past the last there is. */
-	if (inode->cookie < cookie || inode->entries != entries)
+	if (inode->cookie < end || inode->entries != entries)
 		walk_difference(walk, 1,
 				"directory %ju: %" PRIu64
 				" entries counted, %" PRIu64 " found",
@@ -219,8 +218,8 @@ static int walk_directory(void *context, uint32_t block, void *address)
 				entries);
 	if (walk->repair) {
 		inode->entries = entries;
-		if (inode->cookie < cookie || !entries)
-			inode->cookie = cookie;
+		if (inode->cookie < end || !entries)
+			inode->cookie = end;
 	}
 	return 0;
 }
