@@ -3,6 +3,7 @@
 # make            build/zramfs and build/zramfsctl
 # make check      unit and system tests; ends with 'N passed, N failed'
 # make asan|tsan  the tests again, under the sanitizers
+# make acceptance  the long checks: takes an hour or so
 # make install    DESTDIR= PREFIX=
 # make V=1        shows the commands
 
@@ -56,7 +57,7 @@ SYSTEM_LIBRARY := $(BUILD)/tests/system/support.a
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all check unit system tests asan tsan bench-programs fuzz install clean format
+.PHONY: all check acceptance unit system tests asan tsan bench-programs fuzz install clean format
 .SECONDARY:
 
 all: $(BUILD)/zramfs $(BUILD)/zramfsctl
@@ -104,6 +105,10 @@ bench-programs: $(BENCH_PROGRAMS)
 
 check: tests
 	@BUILD=$(BUILD) tests/run unit system
+
+# Longer than anybody waits for: not part of check.
+acceptance: tests
+	@BUILD=$(BUILD) TEST_TIMEOUT=7200 VERBOSE=1 tests/run tests/acceptance/[0-9]*.sh
 
 unit: tests
 	@BUILD=$(BUILD) tests/run unit
