@@ -53,10 +53,10 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 			      FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_IOCTL_DIR |
 			      FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
 			      FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_POSIX_ACL |
-			      FUSE_CAP_CACHE_SYMLINKS |
+			      FUSE_CAP_DONT_MASK | FUSE_CAP_CACHE_SYMLINKS |
 			      FUSE_CAP_NO_OPENDIR_SUPPORT;
 
-	/* With POSIX_ACL the kernel leaves the umask to us, as it has to. */
+	/* DONT_MASK: a parent's default ACL takes the place of the umask. */
 	if (service->writeback)
 		wanted |= FUSE_CAP_WRITEBACK_CACHE;
 	connection->want = wanted & connection->capable;

@@ -33,10 +33,12 @@ static off_t size_of(int fd)
 	return st.st_size;
 }
 
+/* With the writeback option a page is counted when it leaves the page cache. */
 static off_t blocks_of(int fd)
 {
 	struct stat st;
 
+	OK(fdatasync(fd));
 	OK(fstat(fd, &st));
 	return st.st_blocks;
 }
@@ -132,6 +134,7 @@ CASE(seek_finds_data_and_holes)
 	EXPECT_EQ(lseek(fd, 0, SEEK_HOLE), 0);
 	write_bytes(fd, 10 * PAGE + 100, 2 * PAGE, 'x'); /* pages 10 to 12 */
 	write_bytes(fd, 50 * PAGE, PAGE, 'x');
+	OK(fdatasync(fd)); /* as for blocks_of() */
 	EXPECT_EQ(lseek(fd, 0, SEEK_DATA), 10 * PAGE);
 	EXPECT_EQ(lseek(fd, 10 * PAGE + 5, SEEK_DATA), 10 * PAGE + 5);
 	EXPECT_EQ(lseek(fd, 10 * PAGE + 5, SEEK_HOLE), 13 * PAGE);
@@ -143,6 +146,7 @@ CASE(seek_finds_data_and_holes)
 	FAILS(lseek(fd, 100 * PAGE + 10, SEEK_HOLE), ENXIO);
 	FAILS(lseek(fd, 100 * PAGE + 10, SEEK_DATA), ENXIO);
 	write_bytes(fd, 100 * PAGE, 10, 'x'); /* the last page */
+	OK(fdatasync(fd));
 	EXPECT_EQ(lseek(fd, 60 * PAGE, SEEK_DATA), 100 * PAGE);
 	EXPECT_EQ(lseek(fd, 100 * PAGE, SEEK_HOLE), 100 * PAGE + 10);
 	EXPECT_EQ(lseek(fd, 0, SEEK_END), 100 * PAGE + 10);
