@@ -19,9 +19,11 @@ int fs_getattr(struct fs *fs, ino_t ino, struct stat *attr)
 
 	if (!inode)
 		return -ENOENT;
+	fs_enter(fs);
 	inode_lock_shared(fs, ino);
 	inode_stat(fs, ino, inode, attr);
 	inode_unlock(fs, ino);
+	fs_leave(fs);
 	return 0;
 }
 

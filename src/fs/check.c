@@ -132,11 +132,13 @@ static void verify_inode(struct verifier *verifier, ino_t ino)
 	bool more;
 
 	do {
+		fs_enter(fs);
 		pthread_rwlock_rdlock(&fs->namespace_lock);
 		inode_lock_shared(fs, ino);
 		more = verify_step(verifier, ino, &index);
 		inode_unlock(fs, ino);
 		pthread_rwlock_unlock(&fs->namespace_lock);
+		fs_leave(fs);
 	} while (more);
 }
 

@@ -80,6 +80,7 @@ ssize_t fs_read(struct fs *fs, ino_t ino, void *buffer, size_t size,
 	err = file_get(fs, ino, &inode);
 	if (err)
 		return err;
+	fs_enter(fs);
 	inode_lock_shared(fs, ino);
 	length = file_size(inode);
 	length = length > (uint64_t)offset ? length - offset : 0;
@@ -89,6 +90,7 @@ ssize_t fs_read(struct fs *fs, ino_t ino, void *buffer, size_t size,
 	if (!err)
 		inode_touch_atime(inode);
 	inode_unlock(fs, ino);
+	fs_leave(fs);
 	return err ? err : (ssize_t)length;
 }
 

@@ -271,9 +271,11 @@ int fs_fallocate(struct fs *fs, ino_t ino, int mode, off_t offset, off_t length)
 		return err == -EINVAL ? -ENODEV : err;
 	range.from = offset;
 	range.to = (uint64_t)offset + length;
+	fs_enter(fs);
 	inode_lock_exclusive(fs, ino);
 	err = change_range(fs, inode, mode, &range);
 	inode_unlock(fs, ino);
+	fs_leave(fs);
 	return err;
 }
 
@@ -328,8 +330,10 @@ off_t fs_seek(struct fs *fs, ino_t ino, off_t offset, int whence)
 	err = file_get(fs, ino, &inode);
 	if (err)
 		return err;
+	fs_enter(fs);
 	inode_lock_shared(fs, ino);
 	result = seek(fs, inode, offset, whence == SEEK_DATA);
 	inode_unlock(fs, ino);
+	fs_leave(fs);
 	return result;
 }

@@ -52,8 +52,6 @@ static int locks_init(struct fs *fs)
 
 	for (size_t i = 0; !error && i < FS_INODE_LOCKS; i++)
 		error = lock_init(&fs->inode_locks[i].lock);
-	for (size_t i = 0; !error && i < FS_GATES; i++)
-		error = lock_init(&fs->gates[i].lock);
 	return error;
 }
 
@@ -65,6 +63,7 @@ void fs_destroy(struct fs *fs)
 		index_destroy(fs->names);
 	slab_destroy(fs->inodes);
 	slab_destroy(fs->blocks);
+	gates_exit(fs);
 	free(fs);
 }
 
@@ -81,6 +80,11 @@ static int fs_new(struct fs **result, struct arena *arena, struct store *store)
 		.store = store,
 		.root = arena_root(arena, ARENA_ROOT_FS),
 	};
+	error = gates_init(fs);
+	if (error) {
+		free(fs);
+		return error;
+	}
 	error = locks_init(fs);
 	if (!error)
 		error = slab_create(&fs->inodes, arena, ARENA_INODES,
@@ -155,49 +159,15 @@ int fs_attach(struct fs **result, struct arena *arena, struct store *store)
 	return fs_new(result, arena, store);
 }
 
-/* Which gate a thread uses: the same in every filesystem. */
-static _Thread_local unsigned int gate;
-
 int fs_attach_thread(struct fs *fs)
 {
-	static _Atomic unsigned int threads;
-
-	gate = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) %
-	       FS_GATES;
+	gate_choose();
 	return store_attach_thread(fs->store);
 }
 
 void fs_detach_thread(struct fs *fs)
 {
 	store_detach_thread(fs->store);
-}
-
-void fs_enter(struct fs *fs)
-{
-	pthread_rwlock_rdlock(&fs->gates[gate].lock);
-}
-
-void fs_leave(struct fs *fs)
-{
-	pthread_rwlock_unlock(&fs->gates[gate].lock);
-}
-
-void fs_stop(struct fs *fs)
-{
-	for (size_t i = 0; i < FS_GATES; i++)
-		pthread_rwlock_wrlock(&fs->gates[i].lock);
-	pthread_rwlock_wrlock(&fs->namespace_lock);
-	for (size_t i = 0; i < FS_INODE_LOCKS; i++)
-		pthread_rwlock_wrlock(&fs->inode_locks[i].lock);
-}
-
-void fs_continue(struct fs *fs)
-{
-	for (size_t i = 0; i < FS_INODE_LOCKS; i++)
-		pthread_rwlock_unlock(&fs->inode_locks[i].lock);
-	pthread_rwlock_unlock(&fs->namespace_lock);
-	for (size_t i = 0; i < FS_GATES; i++)
-		pthread_rwlock_unlock(&fs->gates[i].lock);
 }
 
 /* Without size= or nr_inodes=, memory is the bound: RAM is what there is. */
@@ -251,9 +221,11 @@ void fs_stats(struct fs *fs, struct fs_stats *stats)
 		.inode_bytes = inodes.pages * PAGE_SIZE,
 		.block_bytes = blocks.pages * PAGE_SIZE,
 	};
+	fs_enter(fs);
 	pthread_rwlock_rdlock(&fs->namespace_lock);
 	stats->name_index_bytes = index_bytes(fs->names);
 	pthread_rwlock_unlock(&fs->namespace_lock);
+	fs_leave(fs);
 }
 
 int fs_set_size(struct fs *fs, uint64_t size)

@@ -17,7 +17,7 @@
 /* Inode locks are striped: a lock for each inode would cost as much as it. */
 #define FS_INODE_LOCKS 256
 
-/* Operations under way are counted by thread: see fs_enter(). */
+/* Operations under way are counted in as many places: see fs_enter(). */
 #define FS_GATES 64
 
 /* st_nlink's bound; far from what the regions can hold. */
@@ -35,9 +35,13 @@ struct fs_root {
 	struct intent intents[INTENT_SLOTS];
 };
 
-/* Alone in its cache lines. */
+/* Each alone in its cache lines. */
 struct inode_lock {
 	pthread_rwlock_t lock;
+} __attribute__((aligned(64)));
+
+struct gate {
+	_Atomic uint32_t inside; /* operations that came in by it */
 } __attribute__((aligned(64)));
 
 struct fs {
@@ -49,22 +53,30 @@ struct fs {
 	struct fs_root *root;
 	pthread_rwlock_t namespace_lock; /* prefers writers */
 	struct inode_lock inode_locks[FS_INODE_LOCKS];
-	struct inode_lock gates[FS_GATES];
+	struct gate gates[FS_GATES];
+	pthread_mutex_t stop_lock; /* guards stops; see gate.c */
+	pthread_cond_t stop_changed;
+	_Atomic uint32_t stops; /* wanted or under way */
+	bool stopped;
 };
 
-/* --- fs.c -------------------------------------------------------------- */
+/* --- gate.c ------------------------------------------------------------ */
 
 /*
- * Around whatever holds something between two of its locks that no table
- * names: a page put and not yet in a cell, an inode cut off and not yet freed.
- * fs_check() waits until nothing of the kind is under way. Outermost of all
- * locks; not nested. It costs a thread one lock that no other thread uses.
+ * Every operation is between these two: while fs_stop() holds, none is under
+ * way. So nothing is then between two of an operation's steps, such as a page
+ * put and not yet in a cell, and nobody waits for a lock or holds one.
+ * Not nested. Costs two uncontended atomic operations.
  */
 void fs_enter(struct fs *fs);
 void fs_leave(struct fs *fs);
-/* Keep all threads out: gates, the namespace lock and all inode locks. */
 void fs_stop(struct fs *fs);
 void fs_continue(struct fs *fs);
+
+/* The calling thread gets a gate that few others use. */
+void gate_choose(void);
+int gates_init(struct fs *fs);
+void gates_exit(struct fs *fs);
 
 /* --- inode.c ----------------------------------------------------------- */
 
@@ -97,7 +109,7 @@ void inode_discard(struct fs *fs, uint32_t block);
  * Under the exclusive namespace lock: when the inode has neither names nor
  * lookups it is dead from now on. Returns its block if there is something to
  * free yet, which inode_release() does after the lock was dropped; else
- * SLAB_NONE. Both between fs_enter() and fs_leave().
+ * SLAB_NONE.
  */
 uint32_t inode_bury(struct fs *fs, ino_t ino);
 void inode_release(struct fs *fs, uint32_t block);

@@ -222,9 +222,11 @@ int fs_make(struct fs *fs, const struct fs_caller *caller, ino_t parent,
 
 	if (!is_known_type(mode))
 		return -EINVAL;
+	fs_enter(fs);
 	pthread_rwlock_wrlock(&fs->namespace_lock);
 	error = make_locked(fs, caller, parent, name, &make, entry);
 	pthread_rwlock_unlock(&fs->namespace_lock);
+	fs_leave(fs);
 	return error;
 }
 
@@ -254,8 +256,10 @@ int fs_make_unnamed(struct fs *fs, const struct fs_caller *caller, ino_t parent,
 {
 	int error;
 
+	fs_enter(fs);
 	pthread_rwlock_wrlock(&fs->namespace_lock);
 	error = make_unnamed_locked(fs, caller, parent, mode, entry);
 	pthread_rwlock_unlock(&fs->namespace_lock);
+	fs_leave(fs);
 	return error;
 }

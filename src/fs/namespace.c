@@ -105,9 +105,11 @@ int fs_lookup(struct fs *fs, ino_t parent, const char *name,
 {
 	int error;
 
+	fs_enter(fs);
 	pthread_rwlock_rdlock(&fs->namespace_lock);
 	error = lookup(fs, parent, name, entry);
 	pthread_rwlock_unlock(&fs->namespace_lock);
+	fs_leave(fs);
 	return error;
 }
 
@@ -116,6 +118,7 @@ int fs_lookup_ino(struct fs *fs, ino_t ino, struct fs_entry *entry)
 	struct inode *inode;
 	int error = 0;
 
+	fs_enter(fs);
 	pthread_rwlock_rdlock(&fs->namespace_lock);
 	inode = inode_get(fs, ino);
 	if (inode)
@@ -123,6 +126,7 @@ int fs_lookup_ino(struct fs *fs, ino_t ino, struct fs_entry *entry)
 	else
 		error = -ESTALE;
 	pthread_rwlock_unlock(&fs->namespace_lock);
+	fs_leave(fs);
 	return error;
 }
 
@@ -211,9 +215,11 @@ int fs_link(struct fs *fs, ino_t ino, ino_t parent, const char *name,
 {
 	int error;
 
+	fs_enter(fs);
 	pthread_rwlock_wrlock(&fs->namespace_lock);
 	error = link_locked(fs, ino, parent, name, entry);
 	pthread_rwlock_unlock(&fs->namespace_lock);
+	fs_leave(fs);
 	return error;
 }
 
@@ -291,9 +297,11 @@ ssize_t fs_readlink(struct fs *fs, ino_t ino, char *buffer, size_t size)
 		return -ENOENT;
 	if (!S_ISLNK(inode->mode))
 		return -EINVAL;
+	fs_enter(fs);
 	if (inode->size < size)
 		size = inode->size;
 	blob_read(fs, inode->target, buffer, size);
 	inode_touch_atime(inode);
+	fs_leave(fs);
 	return size;
 }

@@ -110,8 +110,10 @@ int fs_readdir(struct fs *fs, ino_t ino, uint64_t cursor, bool plus,
 	const struct listing listing = {plus, fill, context};
 	int error;
 
+	fs_enter(fs);
 	pthread_rwlock_rdlock(&fs->namespace_lock);
 	error = readdir_locked(fs, &listing, ino, cursor);
 	pthread_rwlock_unlock(&fs->namespace_lock);
+	fs_leave(fs);
 	return error;
 }

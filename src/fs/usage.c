@@ -76,10 +76,12 @@ int fs_usage(struct fs *fs, ino_t ino, struct fs_usage *usage)
 	if (err)
 		return err;
 	do {
+		fs_enter(fs);
 		inode_lock_shared(fs, ino);
 		usage->size = file_size(inode);
 		more = count_step(fs, inode, &index, usage);
 		inode_unlock(fs, ino);
+		fs_leave(fs);
 	} while (more);
 	return 0;
 }

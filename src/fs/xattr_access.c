@@ -53,6 +53,7 @@ ssize_t fs_getxattr(struct fs *fs, ino_t ino, const char *name, void *value,
 	if (result)
 		return result;
 
+	fs_enter(fs);
 	inode_lock_shared(fs, ino);
 	block = xattr_find(fs, inode, name);
 	if (!block) {
@@ -65,6 +66,7 @@ ssize_t fs_getxattr(struct fs *fs, ino_t ino, const char *name, void *value,
 			xattr_read(fs, block, value);
 	}
 	inode_unlock(fs, ino);
+	fs_leave(fs);
 	return result;
 }
 
@@ -75,6 +77,7 @@ ssize_t fs_listxattr(struct fs *fs, ino_t ino, char *list, size_t size)
 
 	if (!inode)
 		return -ENOENT;
+	fs_enter(fs);
 	inode_lock_shared(fs, ino);
 	result = xattr_list(fs, inode, NULL);
 	if (size && (size_t)result > size)
@@ -82,6 +85,7 @@ ssize_t fs_listxattr(struct fs *fs, ino_t ino, char *list, size_t size)
 	else if (size)
 		xattr_list(fs, inode, list);
 	inode_unlock(fs, ino);
+	fs_leave(fs);
 	return result;
 }
 
@@ -169,6 +173,7 @@ int fs_setxattr(struct fs *fs, ino_t ino, const char *name, const void *value,
 	if (result < 0)
 		return result;
 
+	fs_enter(fs);
 	inode_lock_exclusive(fs, ino);
 	result = result == 1
 			 ? 0
@@ -180,6 +185,7 @@ int fs_setxattr(struct fs *fs, ino_t ino, const char *name, const void *value,
 	else
 		xattr_discard(fs, change.block);
 	inode_unlock(fs, ino);
+	fs_leave(fs);
 	return result;
 }
 
@@ -194,6 +200,7 @@ int fs_removexattr(struct fs *fs, ino_t ino, const char *name)
 	result = check_name(name);
 	if (result)
 		return result;
+	fs_enter(fs);
 	inode_lock_exclusive(fs, ino);
 	/* A list that is not stored is one that says what the mode says. */
 	if (xattr_find(fs, inode, name))
@@ -201,5 +208,6 @@ int fs_removexattr(struct fs *fs, ino_t ino, const char *name)
 	else if (!is_acl(name))
 		result = -ENODATA;
 	inode_unlock(fs, ino);
+	fs_leave(fs);
 	return result;
 }
