@@ -211,6 +211,7 @@ static int copy_pages(struct copy *copy, uint64_t bytes)
 	};
 	int err = -EAGAIN;
 
+	fs_enter(copy->fs);
 	inode_lock_two(copy->fs, copy->target_ino, copy->source_ino, false);
 	if (tail_is_sharable(copy, end)) {
 		err = step_share(copy, &step);
@@ -221,6 +222,7 @@ static int copy_pages(struct copy *copy, uint64_t bytes)
 	}
 	inode_unlock_two(copy->fs, copy->target_ino, copy->source_ino);
 	step_drop(copy, &step);
+	fs_leave(copy->fs);
 	if (!err)
 		copy->done += bytes;
 	return err;
@@ -265,9 +267,11 @@ static int copy_init(struct copy *copy)
 {
 	uint64_t size;
 
+	fs_enter(copy->fs);
 	inode_lock_shared(copy->fs, copy->source_ino);
 	size = file_size(copy->source);
 	inode_unlock(copy->fs, copy->source_ino);
+	fs_leave(copy->fs);
 	if (copy->from >= size)
 		copy->length = 0;
 	else if (copy->length > size - copy->from)
@@ -303,9 +307,7 @@ ssize_t fs_copy_range(struct fs *fs, ino_t source, off_t source_offset,
 		err = file_get(fs, target, &copy.target);
 	if (!err)
 		err = copy_init(&copy);
-	fs_enter(fs);
 	while (!err && copy.done < copy.length)
 		err = copy_step(&copy);
-	fs_leave(fs);
 	return copy.done ? (ssize_t)copy.done : err;
 }
