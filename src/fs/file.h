@@ -54,7 +54,7 @@ int file_zeroed_page(struct fs *fs, const store_cell *cell, unsigned int from,
 
 /* Under the exclusive lock: */
 
-/* Put a reference into a cell, drop what was there. Neither is empty. */
+/* Put a reference into a cell that has one, and drop that. */
 void file_replace(struct fs *fs, store_cell *cell, store_ref ref);
 
 /* Empty the cells first..last, free nodes. */

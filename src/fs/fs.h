@@ -161,6 +161,7 @@ ssize_t fs_read(struct fs *fs, ino_t ino, void *buffer, size_t size,
 
 /*
  * All of size bytes, or an error and nothing changed: -ENOSPC, -EFBIG, -EIO.
+ * More than 1 MiB goes by pieces: short when one after the first fails.
  * kill_priv: as FS_SET_KILL_PRIV.
  */
 ssize_t fs_write(struct fs *fs, ino_t ino, const void *buffer, size_t size,
