@@ -167,14 +167,27 @@ static void count_entry(struct walk *walk, uint32_t directory, ino_t ino,
 			entry->ino, (uintmax_t)ino);
 }
 
+/* Whether an entry could be there, so that looking at it is safe. */
+static bool is_block(const struct walk *walk, uint64_t value)
+{
+	const struct fs *fs = walk->fs;
+
+	return value != SLAB_NONE &&
+	       value >> SLAB_SHIFT < arena_extent(fs->arena, ARENA_BLOCKS) &&
+	       slab_size(fs->blocks, value) >= sizeof(struct entry);
+}
+
 static void walk_cell(struct walk *walk, uint32_t directory, ino_t ino,
 		      uint64_t cookie, pagetable_cell *cell)
 {
 	uint64_t value = *cell;
 	const char *wrong = "cell names no entry";
 
-	if (value <= UINT32_MAX && slab_claim(walk->blocks, value) == 0)
+	/* What is not an entry is not claimed: it may be something else. */
+	if (is_block(walk, value))
 		wrong = judge_entry(walk, ino, cookie, value);
+	if (!wrong && slab_claim(walk->blocks, value))
+		wrong = "entry is not its own";
 	if (!wrong) {
 		count_entry(walk, directory, ino, value);
 		return;
