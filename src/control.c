@@ -47,7 +47,7 @@ static void stat_memory(struct service *service, struct control_stat *stat)
 	arena_usage(service->arena, &usage);
 	stat->process_bytes = process_memory_bytes();
 	stat->mem_used_total = usage.total + stat->process_bytes;
-	stat->mem_used_max = usage.peak + stat->process_bytes;
+	stat->mem_used_max = usage.peak + process_memory_most();
 	stat->mem_limit =
 		atomic_load_explicit(&service->mem_limit, memory_order_relaxed);
 	data = usage.resident[ARENA_POOL] + usage.resident[ARENA_HOT];

@@ -2,8 +2,9 @@
 /*
  * process_memory.c - see process_memory.h
  *
- * The lock guards the kept answer; it is a leaf. It is held while the kernel
- * walks: who asks meanwhile gets the fresh answer and does not walk again.
+ * The lock guards the kept answer and the highest one; it is a leaf. It is held
+ * while the kernel walks: who asks meanwhile gets the fresh answer and does not
+ * walk again.
  */
 #include "process_memory.h"
 
@@ -18,6 +19,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t kept_bytes;
 static uint64_t kept_until; /* ns */
+static uint64_t most_bytes;
 
 static uint64_t now_ns(void)
 {
@@ -59,10 +61,22 @@ uint64_t process_memory_bytes(void)
 	start = now_ns();
 	if (start >= kept_until) {
 		kept_bytes = ask_kernel();
+		if (kept_bytes > most_bytes)
+			most_bytes = kept_bytes;
 		end = now_ns();
 		kept_until = end + (end - start) * PROCESS_MEMORY_SHARE;
 	}
 	bytes = kept_bytes;
+	pthread_mutex_unlock(&lock);
+	return bytes;
+}
+
+uint64_t process_memory_most(void)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&lock);
+	bytes = most_bytes;
 	pthread_mutex_unlock(&lock);
 	return bytes;
 }

@@ -20,5 +20,7 @@
 
 /* Bytes; 0 when the kernel does not tell. Thread-safe. */
 uint64_t process_memory_bytes(void);
+/* The most that process_memory_bytes() ever gave. Thread-safe. */
+uint64_t process_memory_most(void);
 
 #endif

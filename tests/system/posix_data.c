@@ -33,14 +33,18 @@ static off_t size_of(int fd)
 	return st.st_size;
 }
 
-/* With the writeback option a page is counted when it leaves the page cache. */
+/*
+ * With the writeback option a page is counted when it leaves the page cache,
+ * and the kernel goes on to show the count that it knew, if not told to ask.
+ */
 static off_t blocks_of(int fd)
 {
-	struct stat st;
+	struct statx st;
 
 	OK(fdatasync(fd));
-	OK(fstat(fd, &st));
-	return st.st_blocks;
+	OK(statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BLOCKS,
+		 &st));
+	return st.stx_blocks;
 }
 
 /* Have the next reads ask the filesystem, not the page cache. */
