@@ -128,16 +128,33 @@ void service_stop(struct service *service)
 		arena_destroy(service->arena);
 }
 
+/* The heap's and the stacks' growth, once all threads have worked. */
+#define PROCESS_GROWTH (1u << 20)
+
+/*
+ * What has to be left for others than the arena: the process as it began, the
+ * buffers in full, for they are not in that, and what the arena may take beyond
+ * its limit for a moment.
+ */
+static uint64_t process_needs(struct service *service)
+{
+	uint64_t threads = transport_buffer_bytes(service->transport);
+	uint64_t now = process_memory_bytes();
+
+	if (!service->process_begin)
+		service->process_begin = now;
+	return service->process_begin + threads + PROCESS_GROWTH +
+	       ARENA_RESERVE_PAGES * PAGE_SIZE;
+}
+
 int service_set_mem_limit(struct service *service, uint64_t bytes)
 {
+	uint64_t others = process_needs(service);
 	struct arena_usage usage;
-	uint64_t others;
 
 	if (bytes) {
 		arena_usage(service->arena, &usage);
-		/* The arena bounds what it gives out, not its own tables. */
-		others = usage.fixed + process_memory_bytes();
-		if (bytes <= others)
+		if (bytes <= others + usage.fixed)
 			return -EINVAL;
 		arena_set_limit(service->arena, bytes - others);
 	} else {

@@ -48,9 +48,12 @@
 #define REPLY_START   (2 * PAGE)
 #define BUFFER_SIZE   (REPLY_START + REQUEST_DATA_MAX)
 
-/* Messages above this make a buffer worth giving back when idle. */
+/*
+ * Messages above this make a buffer worth giving back, once none came for the
+ * time of one to two ticks.
+ */
 #define LARGE_MESSAGE (64 * 1024)
-#define IDLE_MS	      1000
+#define TICK_MS	      400
 
 /* Interrupts a worker's read(); does nothing else. */
 #define WAKE_SIGNAL SIGUSR2
@@ -61,12 +64,15 @@ struct worker {
 	bool started;
 	char *buffer;
 	struct request request;
-	uint64_t seen;	      /* of served, by the waiting thread */
+	uint64_t seen_served; /* as the waiting thread saw them last */
+	uint64_t seen_large;
 	_Atomic int attached; /* 0 not yet, 1 done, or negative errno */
 	atomic_bool ended;
-	atomic_bool large; /* the buffer takes memory */
+	atomic_bool give_back;
 	/* A cache line apart from what others write. */
-	_Alignas(64) _Atomic uint64_t served;
+	_Alignas(64) atomic_bool large; /* the buffer takes memory */
+	_Atomic uint64_t large_served;
+	_Atomic uint64_t served;
 	_Atomic uint64_t requests[TRANSPORT_OPCODES];
 };
 
@@ -382,8 +388,10 @@ static void count_one(_Atomic uint64_t *counter)
 
 static void note_large(struct worker *worker, size_t length)
 {
-	if (length <= LARGE_MESSAGE ||
-	    atomic_load_explicit(&worker->large, memory_order_relaxed))
+	if (length <= LARGE_MESSAGE)
+		return;
+	count_one(&worker->large_served);
+	if (atomic_load_explicit(&worker->large, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&worker->large, true, memory_order_relaxed);
 	notify(worker->transport);
@@ -391,8 +399,9 @@ static void note_large(struct worker *worker, size_t length)
 
 static void give_buffer_back(struct worker *worker)
 {
-	if (!atomic_load_explicit(&worker->large, memory_order_relaxed))
+	if (!atomic_load_explicit(&worker->give_back, memory_order_relaxed))
 		return;
+	atomic_store_explicit(&worker->give_back, false, memory_order_relaxed);
 	/* A private mapping of ours: it cannot fail. */
 	madvise(worker->buffer, BUFFER_SIZE, MADV_DONTNEED);
 	atomic_store_explicit(&worker->large, false, memory_order_relaxed);
@@ -425,6 +434,7 @@ static void serve_all(struct worker *worker)
 
 	while (!atomic_load_explicit(&transport->stopping,
 				     memory_order_relaxed)) {
+		give_buffer_back(worker);
 		length = read(transport->fd, message, room);
 		if (length >= (ssize_t)sizeof(struct fuse_in_header)) {
 			serve(worker, message, length);
@@ -433,10 +443,7 @@ static void serve_all(struct worker *worker)
 		if (length >= 0)
 			errno = EIO;
 		switch (errno) {
-		case EINTR:
-			/* Woken, because idle or because all stops. */
-			give_buffer_back(worker);
-			break;
+		case EINTR:  /* Woken, to look at the flags. */
 		case ENOENT: /* The request was given up while we read it. */
 		case EAGAIN:
 			break;
@@ -608,21 +615,33 @@ static bool any_large(const struct transport *transport)
 	return false;
 }
 
-/* Wake the workers that have a large buffer and served nothing since last. */
-static void wake_idle(struct transport *transport)
+/*
+ * Ask workers that have had no large request since the last look to give their
+ * buffers back. One that serves small requests sees it after the next; one that
+ * sleeps has to be woken.
+ */
+static void look_at_buffers(struct transport *transport)
 {
 	unsigned int i;
-	uint64_t served;
+	uint64_t served, large;
 
 	for (i = 0; i < transport->threads; i++) {
 		struct worker *worker = &transport->workers[i];
 
 		served = atomic_load_explicit(&worker->served,
 					      memory_order_relaxed);
-		if (served == worker->seen &&
-		    atomic_load_explicit(&worker->large, memory_order_relaxed))
-			pthread_kill(worker->thread, WAKE_SIGNAL);
-		worker->seen = served;
+		large = atomic_load_explicit(&worker->large_served,
+					     memory_order_relaxed);
+		if (large == worker->seen_large &&
+		    atomic_load_explicit(&worker->large,
+					 memory_order_relaxed)) {
+			atomic_store_explicit(&worker->give_back, true,
+					      memory_order_relaxed);
+			if (served == worker->seen_served)
+				pthread_kill(worker->thread, WAKE_SIGNAL);
+		}
+		worker->seen_served = served;
+		worker->seen_large = large;
 	}
 }
 
@@ -637,9 +656,9 @@ int transport_wait(struct transport *transport)
 	int ready;
 
 	while (!any_ended(transport)) {
-		ready = poll(fds, 2, any_large(transport) ? IDLE_MS : -1);
+		ready = poll(fds, 2, any_large(transport) ? TICK_MS : -1);
 		if (ready == 0) {
-			wake_idle(transport);
+			look_at_buffers(transport);
 			continue;
 		}
 		if (read(transport->signals, &signal, sizeof(signal)) ==
@@ -650,6 +669,11 @@ int transport_wait(struct transport *transport)
 			continue;
 	}
 	return 0;
+}
+
+size_t transport_buffer_bytes(const struct transport *transport)
+{
+	return transport->threads * BUFFER_SIZE;
 }
 
 void transport_requests(const struct transport *transport,

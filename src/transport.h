@@ -66,6 +66,9 @@ void transport_stop(struct transport *transport);
 /* Unmount, unless that was done, and free. The workers must have stopped. */
 void transport_destroy(struct transport *transport);
 
+/* What the workers' buffers take at most. */
+size_t transport_buffer_bytes(const struct transport *transport);
+
 /* Requests served until now, by opcode. Any thread. */
 void transport_requests(const struct transport *transport,
 			uint64_t requests[TRANSPORT_OPCODES]);
