@@ -126,12 +126,19 @@ void directory_store(struct fs *fs, struct inode *directory, uint64_t cookie,
 	atomic_store_explicit(cell, block, memory_order_release);
 }
 
+/*
+ * Two steps for each change: so the index catches up when it could not grow
+ * for a time, and is small again by the time that all names are gone.
+ */
 static void adjust_index(struct fs *fs)
 {
-	int stripe = index_adjust_stripe(fs->names);
+	for (int i = 0; i < 2; i++) {
+		int stripe = index_adjust_stripe(fs->names);
 
-	if (stripe >= 0)
+		if (stripe < 0)
+			break;
 		index_adjust(fs->names, stripe);
+	}
 }
 
 void directory_added(struct fs *fs, uint32_t block)
