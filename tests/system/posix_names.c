@@ -447,7 +447,7 @@ CASE(an_unnamed_file_can_be_given_a_name)
 
 CASE(deep_paths_work)
 {
-	char name[16];
+	char name[24];
 	int i;
 
 	for (i = 0; i < 300; i++) {
