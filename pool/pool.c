@@ -10,6 +10,8 @@
 
 static const struct pool_ops *const pools[] = {
 	&pool_zsmalloc,
+	&pool_z3fold,
+	&pool_zbud,
 };
 
 const struct pool_ops *pool_by_name(const char *name)

@@ -50,14 +50,14 @@ struct pool_stats {
 
 /* One line of the kernel's debugfs file zsmalloc/.../classes. */
 struct pool_class_stats {
-	uint32_t size;		    /* bytes of an object, its header too */
+	uint32_t size; /* bytes of an object, its header too */
 	uint32_t pages_per_zspage;
 	uint32_t objects_per_zspage;
 	uint64_t zspages[5];	    /* empty, low (<1/2), medium, high, full */
 	uint64_t objects_allocated; /* room for */
 	uint64_t objects_used;
 	uint64_t pages_used;
-	uint64_t pages_freeable;    /* what compaction could give back */
+	uint64_t pages_freeable; /* what compaction could give back */
 };
 
 struct pool_ops {
@@ -98,6 +98,8 @@ struct pool_ops {
 };
 
 extern const struct pool_ops pool_zsmalloc;
+extern const struct pool_ops pool_z3fold;
+extern const struct pool_ops pool_zbud;
 
 /* NULL if there is none of that name. */
 const struct pool_ops *pool_by_name(const char *name);

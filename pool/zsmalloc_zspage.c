@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "pool/frame_list.h"
 #include "pool/zsmalloc.h"
 
 #define FOLLOWER  0x8000u
@@ -41,7 +42,7 @@ _Static_assert(ZS_OBJECTS_MAX <= 1u << ZS_OBJECT_BITS, "objects fit handles");
 
 static struct arena_frame *frame_of(const struct pool *pool, uint32_t page)
 {
-	return arena_frame(pool->arena, ARENA_POOL, page);
+	return pool_frame(pool->arena, page);
 }
 
 static unsigned int frame_group(const struct arena_frame *frame)
@@ -133,44 +134,6 @@ void *zs_object(const struct pool *pool, const struct zs_class *class,
 	       object * zs_payload(class);
 }
 
-/* The youngest is where the class's list points; the oldest is before it. */
-static void list_add(struct pool *pool, struct zs_class *class,
-		     unsigned int group, uint32_t page)
-{
-	struct arena_frame *frame = frame_of(pool, page);
-	uint32_t head = class->list[group];
-
-	if (head == ARENA_NIL) {
-		frame->prev = page;
-		frame->next = page;
-	} else {
-		struct arena_frame *first = frame_of(pool, head);
-
-		frame->next = head;
-		frame->prev = first->prev;
-		frame_of(pool, first->prev)->next = page;
-		first->prev = page;
-	}
-	class->list[group] = page;
-}
-
-static void list_del(struct pool *pool, struct zs_class *class,
-		     unsigned int group, uint32_t page)
-{
-	struct arena_frame *frame = frame_of(pool, page);
-
-	if (frame->next == page) {
-		class->list[group] = ARENA_NIL;
-	} else {
-		frame_of(pool, frame->prev)->next = frame->next;
-		frame_of(pool, frame->next)->prev = frame->prev;
-		if (class->list[group] == page)
-			class->list[group] = frame->next;
-	}
-	frame->prev = ARENA_NIL;
-	frame->next = ARENA_NIL;
-}
-
 /* Only who holds the lock writes, so that a load and a store are enough. */
 static void add_room(struct zs_class *class, int slots)
 {
@@ -190,13 +153,13 @@ static void regroup(struct pool *pool, struct zs_class *class, uint32_t page,
 	if (new == old)
 		return;
 	if (old < ZS_GROUPS)
-		list_del(pool, class, old, page);
+		frame_list_del(pool->arena, &class->list[old], page);
 	if (old != ZS_NONE)
 		class->zspages[old]--;
 	else
 		add_room(class, class->geometry.objects);
 	if (new < ZS_GROUPS)
-		list_add(pool, class, new, page);
+		frame_list_add(pool->arena, &class->list[new], page);
 	if (new != ZS_NONE)
 		class->zspages[new]++;
 	else
@@ -221,9 +184,7 @@ uint32_t zs_fullest(const struct pool *pool, const struct zs_class *class,
 uint32_t zs_oldest(const struct pool *pool, const struct zs_class *class,
 		   unsigned int group)
 {
-	uint32_t head = class->list[group];
-
-	return head == ARENA_NIL ? ARENA_NIL : frame_of(pool, head)->prev;
+	return frame_list_oldest(pool->arena, class->list[group]);
 }
 
 void zs_renew(struct pool *pool, struct zs_class *class, uint32_t page)
@@ -231,8 +192,8 @@ void zs_renew(struct pool *pool, struct zs_class *class, uint32_t page)
 	unsigned int group = frame_group(frame_of(pool, page));
 
 	if (group < ZS_GROUPS) {
-		list_del(pool, class, group, page);
-		list_add(pool, class, group, page);
+		frame_list_del(pool->arena, &class->list[group], page);
+		frame_list_add(pool->arena, &class->list[group], page);
 	}
 }
 

@@ -143,7 +143,7 @@ static const struct own_option {
 	{"uid", set_uid, ID_RIGHT},
 	{"gid", set_gid, ID_RIGHT},
 	{"alg", set_alg, "lz4, lz4hc, lzo, zstd, deflate or none"},
-	{"pool", set_pool, "zsmalloc"},
+	{"pool", set_pool, "zsmalloc, z3fold or zbud"},
 	{"dedup", set_dedup, "on or off"},
 	{"threads", set_threads, "a whole number from 1 to 256"},
 	{"writeback", set_writeback, NULL},

@@ -12,6 +12,8 @@
 
 #include "tests/unit/pool_world.h"
 
+const struct pool_ops *world_pool = &pool_zsmalloc;
+
 uint32_t next_random(uint32_t *state)
 {
 	*state = *state * 1664525u + 1013904223u;
@@ -28,7 +30,7 @@ static void fill(struct world *world, uint32_t number)
 {
 	struct owner *owner = &world->owner[number];
 	unsigned char *bytes =
-		pool_zsmalloc.map(world->pool, owner->handle, owner->size);
+		world->ops->map(world->pool, owner->handle, owner->size);
 
 	for (size_t i = 0; i < owner->size; i++)
 		bytes[i] = pattern(number, owner->seed, i);
@@ -38,7 +40,7 @@ bool intact(struct world *world, uint32_t number)
 {
 	struct owner *owner = &world->owner[number];
 	unsigned char *bytes =
-		pool_zsmalloc.map(world->pool, owner->handle, owner->size);
+		world->ops->map(world->pool, owner->handle, owner->size);
 
 	for (size_t i = 0; i < owner->size; i++)
 		if (bytes[i] != pattern(number, owner->seed, i))
@@ -80,8 +82,9 @@ int world_setup_limited(void **state, uint64_t limit)
 
 	assert_non_null(world);
 	assert_int_equal(arena_create(&world->arena, &config), 0);
-	assert_int_equal(pool_zsmalloc.create(&world->pool, world->arena,
-					      &owner_ops, world),
+	world->ops = world_pool;
+	assert_int_equal(world->ops->create(&world->pool, world->arena,
+					    &owner_ops, world),
 			 0);
 	for (size_t i = 0; i < OWNERS; i++)
 		pthread_mutex_init(&world->owner[i].lock, NULL);
@@ -98,7 +101,7 @@ int world_teardown(void **state)
 {
 	struct world *world = *state;
 
-	pool_zsmalloc.destroy(world->pool);
+	world->ops->destroy(world->pool);
 	arena_destroy(world->arena);
 	for (size_t i = 0; i < OWNERS; i++)
 		pthread_mutex_destroy(&world->owner[i].lock);
@@ -112,8 +115,8 @@ int put_flags(struct world *world, uint32_t number, size_t size,
 	struct owner *owner = &world->owner[number];
 	int err;
 
-	err = pool_zsmalloc.alloc(world->pool, size, number, flags,
-				  &owner->handle);
+	err = world->ops->alloc(world->pool, size, number, flags,
+				&owner->handle);
 	if (err) {
 		owner->handle = 0;
 		return err;
@@ -133,7 +136,7 @@ void drop(struct world *world, uint32_t number)
 {
 	struct owner *owner = &world->owner[number];
 
-	pool_zsmalloc.free(world->pool, owner->handle, owner->size);
+	world->ops->free(world->pool, owner->handle, owner->size);
 	owner->handle = 0;
 }
 
@@ -173,7 +176,7 @@ uint64_t pages_used(struct world *world)
 {
 	struct pool_stats stats;
 
-	pool_zsmalloc.stats(world->pool, &stats);
+	world->ops->stats(world->pool, &stats);
 	return stats.pages;
 }
 
@@ -192,9 +195,8 @@ void claim(struct world *world, void *map, uint32_t number, int expect)
 {
 	struct owner *owner = &world->owner[number];
 
-	assert_int_equal(pool_zsmalloc.map_claim(world->pool, map,
-						 owner->handle, owner->size,
-						 number),
+	assert_int_equal(world->ops->map_claim(world->pool, map, owner->handle,
+					       owner->size, number),
 			 expect);
 }
 

@@ -23,6 +23,7 @@ struct owner {
 };
 
 struct world {
+	const struct pool_ops *ops;
 	struct arena *arena;
 	struct pool *pool;
 	struct owner owner[OWNERS];
@@ -30,6 +31,9 @@ struct world {
 };
 
 extern const struct pool_owner_ops owner_ops;
+
+/* Which pool worlds have from now on; at first zsmalloc. */
+extern const struct pool_ops *world_pool;
 
 /* cmocka fixtures. The limit is that of the arena, in bytes; 0 for none. */
 int world_setup_limited(void **state, uint64_t limit);

@@ -92,7 +92,7 @@ static void test_every_option_is_taken(void **state)
 {
 	ACCEPT("-o",
 	       "size=3g,mem_limit=100M,hot=64k,nr_inodes=10k,mode=0750,uid=7,"
-	       "gid=4294967294,alg=zstd:-5,pool=zsmalloc,dedup=off,threads=256,"
+	       "gid=4294967294,alg=zstd:-5,pool=z3fold,dedup=off,threads=256,"
 	       "writeback",
 	       "/mnt");
 	assert_int_equal(options.size, 3ull << 30);
@@ -105,10 +105,20 @@ static void test_every_option_is_taken(void **state)
 	assert_int_equal(options.gid, 4294967294u);
 	assert_ptr_equal(options.codec.ops, &codec_zstd);
 	assert_int_equal(options.codec.level, -5);
-	assert_ptr_equal(options.pool, &pool_zsmalloc);
+	assert_ptr_equal(options.pool, &pool_z3fold);
 	assert_false(options.dedup);
 	assert_int_equal(options.threads, 256);
 	assert_true(options.writeback);
+}
+
+static void test_every_pool_is_taken(void **state)
+{
+	ACCEPT("/mnt", "-opool=zsmalloc");
+	assert_ptr_equal(options.pool, &pool_zsmalloc);
+	ACCEPT("/mnt", "-opool=z3fold");
+	assert_ptr_equal(options.pool, &pool_z3fold);
+	ACCEPT("/mnt", "-opool=zbud");
+	assert_ptr_equal(options.pool, &pool_zbud);
 }
 
 static void test_zero_means_none(void **state)
@@ -303,8 +313,8 @@ static void test_bad_values(void **state)
 	       "-oalg=zstd:99");
 	REJECT("alg needs a value: use lz4, lz4hc, lzo, zstd, deflate or none",
 	       "/mnt", "-oalg=");
-	REJECT("pool=slab is not possible: use zsmalloc", "/mnt",
-	       "-opool=slab");
+	REJECT("pool=slab is not possible: use zsmalloc, z3fold or zbud",
+	       "/mnt", "-opool=slab");
 	REJECT("dedup=yes is not possible: use on or off", "/mnt",
 	       "-odedup=yes");
 	REJECT("threads=0 is out of range: use a whole number from 1 to 256",
@@ -405,6 +415,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_defaults),
 		TEST(test_every_option_is_taken),
+		TEST(test_every_pool_is_taken),
 		TEST(test_zero_means_none),
 		TEST(test_hot_follows_mem_limit_unless_given),
 		TEST(test_arguments_in_any_order),

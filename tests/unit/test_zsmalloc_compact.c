@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * test_zsmalloc_compact.c - moving objects, alone and among other threads
+ * test_zsmalloc_compact.c - moving objects out of sparse zspages
  */
 #include <errno.h>
 #include <pthread.h>
@@ -114,92 +114,6 @@ static void objects_do_not_wander(void **state)
 	}
 }
 
-#define CHURNERS     2
-#define CHURN_OWNERS 1000
-
-struct churner {
-	struct world *world;
-	pthread_t thread;
-	uint32_t first;
-	unsigned int broken;
-};
-
-static _Atomic bool churning;
-
-static void *churn(void *context)
-{
-	struct churner *churner = context;
-	struct world *world = churner->world;
-	uint32_t random = churner->first;
-
-	for (unsigned int round = 0; round < 40000; round++) {
-		uint32_t n =
-			churner->first + next_random(&random) % CHURN_OWNERS;
-		struct owner *owner = &world->owner[n];
-
-		pthread_mutex_lock(&owner->lock);
-		if (!owner->handle) {
-			if (put(world, n, likely_size(&random)) != 0)
-				churner->broken++;
-		} else {
-			if (!intact(world, n))
-				churner->broken++;
-			if (next_random(&random) % 2)
-				drop(world, n);
-		}
-		pthread_mutex_unlock(&owner->lock);
-	}
-	return NULL;
-}
-
-static void *compact_on_and_on(void *context)
-{
-	struct world *world = context;
-	struct pool_class_stats stats[POOL_CLASSES_MAX];
-
-	while (atomic_load_explicit(&churning, memory_order_relaxed)) {
-		ops->compact(world->pool);
-		ops->class_stats(world->pool, stats);
-	}
-	return NULL;
-}
-
-static void threads_allocate_free_and_compact_together(void **state)
-{
-	struct world *world = *state;
-	struct churner churner[CHURNERS];
-	struct pool_stats stats;
-	pthread_t compactor;
-	void *map;
-
-	atomic_store_explicit(&churning, true, memory_order_relaxed);
-	assert_int_equal(
-		pthread_create(&compactor, NULL, compact_on_and_on, world), 0);
-	for (unsigned int i = 0; i < CHURNERS; i++) {
-		churner[i] = (struct churner){.world = world,
-					      .first = i * CHURN_OWNERS};
-		assert_int_equal(pthread_create(&churner[i].thread, NULL, churn,
-						&churner[i]),
-				 0);
-	}
-	for (unsigned int i = 0; i < CHURNERS; i++)
-		pthread_join(churner[i].thread, NULL);
-	atomic_store_explicit(&churning, false, memory_order_relaxed);
-	pthread_join(compactor, NULL);
-	for (unsigned int i = 0; i < CHURNERS; i++)
-		assert_int_equal(churner[i].broken, 0);
-	ops->stats(world->pool, &stats);
-	assert_true(stats.objects_moved > 0);
-	assert_int_equal(stats.pages, arena_pages(world));
-	assert_int_equal(ops->map_create(world->pool, &map), 0);
-	claim_all(world, map);
-	assert_int_equal(ops->map_compare(world->pool, map), 0);
-	ops->map_destroy(world->pool, map);
-	check_all(world);
-	drop_all(world);
-	assert_int_equal(arena_pages(world), 0);
-}
-
 #define test(name) \
 	cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
@@ -210,7 +124,6 @@ int main(void)
 		test(compaction_leaves_what_owners_hold_on_to),
 		test(a_small_pool_is_packed_tightly),
 		test(objects_do_not_wander),
-		test(threads_allocate_free_and_compact_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
