@@ -81,7 +81,7 @@ static int zs_create(struct pool **result, struct arena *arena,
 
 		*class = (struct zs_class){.geometry = geometry[i], .index = i};
 		pthread_mutex_init(&class->lock, NULL);
-		for (unsigned int group = 0; group < ZS_GROUPS; group++)
+		for (unsigned int group = 0; group <= ZS_FULL; group++)
 			class->list[group] = ARENA_NIL;
 	}
 	*result = pool;
@@ -98,14 +98,17 @@ static void zs_destroy(struct pool *pool)
 
 /* An object of a zspage that is there already. -ENOSPC if all are full. */
 static int alloc_existing(struct pool *pool, struct zs_class *class,
-			  uint32_t owner, uint64_t *handle)
+			  struct zs_class *wanted, uint32_t owner,
+			  uint64_t *handle)
 {
 	uint32_t page;
 
 	pthread_mutex_lock(&class->lock);
 	page = zs_fullest(pool, class, ARENA_NIL);
-	if (page != ARENA_NIL)
+	if (page != ARENA_NIL) {
 		*handle = zs_handle(page, zs_take(pool, class, page, owner));
+		zs_count_stray(class, wanted, 1);
+	}
 	pthread_mutex_unlock(&class->lock);
 	return page != ARENA_NIL ? 0 : -ENOSPC;
 }
@@ -135,11 +138,12 @@ static int alloc_new(struct pool *pool, struct zs_class *class, uint32_t owner,
 }
 
 /* At the limit a slot that is too large is better than none. */
-static int alloc_larger(struct pool *pool, const struct zs_class *class,
+static int alloc_larger(struct pool *pool, struct zs_class *wanted,
 			uint32_t owner, uint64_t *handle)
 {
-	for (unsigned int i = class->index + 1; i < pool->nr_classes - 1; i++)
-		if (alloc_existing(pool, &pool->classes[i], owner, handle) == 0)
+	for (unsigned int i = wanted->index + 1; i < pool->nr_classes - 1; i++)
+		if (alloc_existing(pool, &pool->classes[i], wanted, owner,
+				   handle) == 0)
 			return 0;
 	return -ENOSPC;
 }
@@ -182,7 +186,7 @@ static int zs_alloc(struct pool *pool, size_t size, uint32_t owner,
 	flags &= ARENA_RESERVE;
 	if (zs_is_huge(class))
 		return alloc_huge(pool, owner, flags, handle);
-	err = alloc_existing(pool, class, owner, handle);
+	err = alloc_existing(pool, class, class, owner, handle);
 	if (err)
 		err = alloc_new(pool, class, owner, handle);
 	if (err)
@@ -204,6 +208,7 @@ static void zs_free(struct pool *pool, uint64_t handle, size_t size)
 		class->zspages[ZS_FULL]--;
 		class->used--;
 	} else {
+		zs_count_stray(class, zs_class_for(pool, size), -1);
 		empty = zs_put(pool, class, page, zs_handle_object(handle));
 	}
 	pthread_mutex_unlock(&class->lock);

@@ -29,8 +29,8 @@
 #define ZS_OBJECTS_MAX	    (ZS_OBJECTS_PER_PAGE * ZS_PAGES_MAX)
 
 /*
- * Fullness groups: eighths of the objects in use. Full zspages are counted,
- * but in no list: nobody looks for one.
+ * Fullness groups: eighths of the objects in use. Full zspages have a list of
+ * their own, for those who look at all of a class's.
  */
 #define ZS_GROUPS 8
 #define ZS_FULL	  ZS_GROUPS
@@ -53,12 +53,18 @@ unsigned int zs_geometry_build(struct zs_geometry *geometry,
 struct zs_class {
 	/* Guards all below, and frames and owners of this class's zspages. */
 	pthread_mutex_t lock;
-	struct zs_geometry geometry; /* constant */
-	unsigned int index;	     /* constant */
-	uint32_t list[ZS_GROUPS];    /* any zspage of each circle, or NIL */
+	struct zs_geometry geometry;  /* constant */
+	unsigned int index;	      /* constant */
+	uint32_t list[ZS_GROUPS + 1]; /* any zspage of each circle, or NIL */
 	uint64_t zspages[ZS_GROUPS + 1];
 	uint64_t used;	       /* objects */
+	uint64_t strays;       /* of them, those that ask for another class */
 	_Atomic uint64_t room; /* free slots; read without the lock, too */
+	/*
+	 * Objects that ask for this class but are in another. Not under this
+	 * class's lock, but under that other's; relaxed: it only counts.
+	 */
+	_Atomic uint64_t astray;
 } __attribute__((aligned(64)));
 
 struct pool {
@@ -103,6 +109,19 @@ static inline struct zs_class *zs_class_for(const struct pool *pool,
 	if (step > PAGE_SIZE / ZS_STEP)
 		return zs_huge_class(pool);
 	return (struct zs_class *)&pool->classes[pool->class_of[step]];
+}
+
+/*
+ * An object comes to a class, or (count -1) leaves it. Caller holds its lock.
+ * Huge pages stay what they are, so that those in them are not counted.
+ */
+static inline void zs_count_stray(struct zs_class *class,
+				  struct zs_class *wanted, int count)
+{
+	if (class == wanted || zs_is_huge(class))
+		return;
+	class->strays += count;
+	atomic_fetch_add_explicit(&wanted->astray, count, memory_order_relaxed);
 }
 
 /* All zspages of a class. Caller holds its lock. */
@@ -161,6 +180,24 @@ void zs_zspage_destroy(struct pool *pool, const struct zs_class *class,
 void *zs_object(const struct pool *pool, const struct zs_class *class,
 		uint32_t page, unsigned int object);
 uint32_t *zs_owners(const struct pool *pool, uint32_t page);
+
+/*
+ * Move an object that its owner holds still. Both classes' locks are held.
+ * True if it was its zspage's last: that is then in no list.
+ */
+bool zs_move_object(struct pool *pool, struct zs_class *from, uint32_t page,
+		    unsigned int object, size_t size, struct zs_class *to,
+		    uint32_t to_page);
+
+/* Give a zspage that has run empty back, and count it. Wants no lock. */
+uint64_t zs_release(struct pool *pool, const struct zs_class *class,
+		    uint32_t page);
+
+/*
+ * zsmalloc_home.c: bring strays back to their classes where that is worth it.
+ * Returns pages given back; those that it took first go to *taken.
+ */
+uint64_t zs_bring_home(struct pool *pool, uint64_t *taken);
 
 /* Locked: fullest zspage with room, other than `except`; or ARENA_NIL. */
 uint32_t zs_fullest(const struct pool *pool, const struct zs_class *class,

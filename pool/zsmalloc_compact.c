@@ -2,7 +2,8 @@
 /*
  * zsmalloc_compact.c - move objects so that whole zspages run empty
  *
- * Two steps, each for one class after the other:
+ * After strays have been brought home (zsmalloc_home.c), two steps, each for
+ * one class after the other:
  *
  * gather() moves objects from the emptiest zspages of a class to the fullest,
  * as long as that can free one. Then less than one zspage's worth of free
@@ -23,7 +24,7 @@
  * of 40 compactions, it is 2.9, 2.4 and 5.5 % in the end, and would be 3.3,
  * 2.5 and 7.6 % if objects went up only.
  *
- * Allocates nothing. Holds a class's lock for one zspage at a time. Ends
+ * Neither allocates. Holds a class's lock for one zspage at a time. Ends
  * though owners refuse and other threads allocate and free: gather() tries as
  * many zspages as each group had when it came to it, and spread() goes on in a
  * class only while it frees one, and not more often than there were.
@@ -53,17 +54,15 @@ static void end_move(struct pool *pool, uint32_t owner, uint32_t page,
 				  zs_handle(page, object));
 }
 
-/*
- * Move an object that its owner holds still. Both classes' locks are held.
- * True if it was its zspage's last: that is then in no list.
- */
-static bool move_object(struct pool *pool, struct zs_class *from, uint32_t page,
-			unsigned int object, size_t size, struct zs_class *to,
-			uint32_t to_page)
+bool zs_move_object(struct pool *pool, struct zs_class *from, uint32_t page,
+		    unsigned int object, size_t size, struct zs_class *to,
+		    uint32_t to_page)
 {
 	uint32_t owner = zs_owners(pool, page)[object];
 	unsigned int to_object = zs_take(pool, to, to_page, owner);
 
+	zs_count_stray(from, zs_class_for(pool, size), -1);
+	zs_count_stray(to, zs_class_for(pool, size), 1);
 	memcpy(zs_object(pool, to, to_page, to_object),
 	       zs_object(pool, from, page, object), size);
 	end_move(pool, owner, to_page, to_object);
@@ -72,9 +71,8 @@ static bool move_object(struct pool *pool, struct zs_class *from, uint32_t page,
 	return zs_put(pool, from, page, object);
 }
 
-/* Give a zspage that has run empty back. Wants no lock. */
-static uint64_t release(struct pool *pool, const struct zs_class *class,
-			uint32_t page)
+uint64_t zs_release(struct pool *pool, const struct zs_class *class,
+		    uint32_t page)
 {
 	zs_zspage_destroy(pool, class, page);
 	atomic_fetch_add_explicit(&pool->pages_compacted, class->geometry.pages,
@@ -105,8 +103,8 @@ static bool gather_zspage(struct pool *pool, struct zs_class *class,
 			break;
 		size = begin_move(pool, page, i);
 		if (size)
-			empty = move_object(pool, class, page, i, size, class,
-					    to_page);
+			empty = zs_move_object(pool, class, page, i, size,
+					       class, to_page);
 	}
 	return empty;
 }
@@ -128,7 +126,7 @@ static bool gather_one(struct pool *pool, struct zs_class *class,
 	}
 	pthread_mutex_unlock(&class->lock);
 	if (empty)
-		*freed += release(pool, class, page);
+		*freed += zs_release(pool, class, page);
 	return page != ARENA_NIL;
 }
 
@@ -219,7 +217,7 @@ static bool spread_zspage(struct pool *pool, struct zs_class *class,
 			end_move(pool, zs_owners(pool, page)[i], page, i);
 			continue;
 		}
-		empty = move_object(pool, class, page, i, size, to, to_page);
+		empty = zs_move_object(pool, class, page, i, size, to, to_page);
 		pthread_mutex_unlock(&to->lock);
 	}
 	return empty;
@@ -239,7 +237,7 @@ static bool spread_one(struct pool *pool, struct zs_class *class,
 	empty = page != ARENA_NIL && spread_zspage(pool, class, page);
 	pthread_mutex_unlock(&class->lock);
 	if (empty)
-		*freed += release(pool, class, page);
+		*freed += zs_release(pool, class, page);
 	return empty;
 }
 
@@ -258,13 +256,14 @@ static uint64_t spread(struct pool *pool, struct zs_class *class)
 uint64_t zs_compact(struct pool *pool)
 {
 	unsigned int nr = pool->nr_classes - 1; /* but huge pages */
-	uint64_t freed = 0;
+	uint64_t freed, taken;
 
 	pthread_mutex_lock(&pool->compact_lock);
+	freed = zs_bring_home(pool, &taken);
 	for (unsigned int i = 0; i < nr; i++)
 		freed += gather(pool, &pool->classes[i]);
 	for (unsigned int i = 0; i < nr; i++)
 		freed += spread(pool, &pool->classes[i]);
 	pthread_mutex_unlock(&pool->compact_lock);
-	return freed;
+	return freed > taken ? freed - taken : 0;
 }

@@ -25,11 +25,13 @@ struct zs_map {
 	size_t bytes;
 	uint32_t end;  /* one past the last zspage that has a claim */
 	uint64_t used; /* claims */
+	uint64_t strays[POOL_CLASSES_MAX]; /* as in struct zs_class */
+	uint64_t astray[POOL_CLASSES_MAX];
 };
 
 int zs_map_create(struct pool *pool, void **result)
 {
-	struct zs_map *map = malloc(sizeof(*map));
+	struct zs_map *map = calloc(1, sizeof(*map));
 
 	if (!map)
 		return -ENOMEM;
@@ -88,6 +90,10 @@ int zs_map_claim(struct pool *pool, void *opaque, uint64_t handle, size_t size,
 		return -EINVAL;
 	*word |= bit;
 	map->used++;
+	if (class != zs_class_for(pool, size) && !zs_is_huge(class)) {
+		map->strays[class->index]++;
+		map->astray[zs_class_for(pool, size)->index]++;
+	}
 	if (map->end < page + class->geometry.pages)
 		map->end = page + class->geometry.pages;
 	return 0;
@@ -202,6 +208,8 @@ uint64_t zs_map_compare(struct pool *pool, void *opaque)
 		pthread_mutex_lock(&class->lock);
 		compare.differences += used > class->used ? used - class->used
 							  : class->used - used;
+		compare.differences += class->strays != map->strays[i] ||
+				       class->astray != map->astray[i];
 		pthread_mutex_unlock(&class->lock);
 	}
 	return compare.differences;
@@ -232,5 +240,10 @@ int zs_map_settle(struct pool *pool, void *opaque)
 {
 	struct zs_map *map = opaque;
 
+	for (unsigned int i = 0; i < pool->nr_classes; i++) {
+		pool->classes[i].strays = map->strays[i];
+		atomic_store_explicit(&pool->classes[i].astray, map->astray[i],
+				      memory_order_relaxed);
+	}
 	return for_each_zspage(pool, map->end, settle_zspage, map);
 }

@@ -152,18 +152,18 @@ static void regroup(struct pool *pool, struct zs_class *class, uint32_t page,
 
 	if (new == old)
 		return;
-	if (old < ZS_GROUPS)
+	if (old != ZS_NONE) {
 		frame_list_del(pool->arena, &class->list[old], page);
-	if (old != ZS_NONE)
 		class->zspages[old]--;
-	else
+	} else {
 		add_room(class, class->geometry.objects);
-	if (new < ZS_GROUPS)
+	}
+	if (new != ZS_NONE) {
 		frame_list_add(pool->arena, &class->list[new], page);
-	if (new != ZS_NONE)
 		class->zspages[new]++;
-	else
+	} else {
 		add_room(class, -class->geometry.objects);
+	}
 	set_state(frame, new, frame_touched(frame));
 }
 
@@ -191,7 +191,7 @@ void zs_renew(struct pool *pool, struct zs_class *class, uint32_t page)
 {
 	unsigned int group = frame_group(frame_of(pool, page));
 
-	if (group < ZS_GROUPS) {
+	if (group != ZS_NONE) {
 		frame_list_del(pool->arena, &class->list[group], page);
 		frame_list_add(pool->arena, &class->list[group], page);
 	}
