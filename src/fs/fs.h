@@ -18,8 +18,9 @@
  * lookup, which fs_forget() takes back. Open files need no count of their own:
  * an open file holds its inode looked up.
  *
- * Locks, in order: the namespace lock (a rwlock: names, link counts, directory
- * tables); inode locks (striped rwlocks, lower stripe first: sizes, attributes,
+ * Locks, in order: the gate, which every operation passes and fs_check() shuts;
+ * the namespace lock (a rwlock: names, link counts, directory tables); inode
+ * locks (striped rwlocks, lower stripe first: sizes, attributes,
  * the shape of page tables); then the store's. Reads and writes within a file
  * share its inode lock: cells are atomic, and each is replaced by a
  * compare-and-swap or an exchange. Compression happens before locks are taken.
