@@ -256,6 +256,7 @@ uint64_t store_compact(struct store *store)
 	pthread_rwlock_rdlock(&store->work_lock);
 	pages = store->pool_ops->compact(store->pool);
 	arena_trim(store->arena, UINT64_MAX, true);
+	hot_trim(&store->hot);
 	pthread_rwlock_unlock(&store->work_lock);
 	return pages;
 }

@@ -173,6 +173,15 @@ void hot_set_limit(struct hot *hot, uint64_t bytes)
 			      memory_order_relaxed);
 }
 
+void hot_trim(struct hot *hot)
+{
+	pthread_mutex_lock(&hot->lock);
+	/* Zero is what an entry that is not in the queue has to be. */
+	if (hot->head == ARENA_NIL)
+		madvise(hot->entry, hot->entry_bytes, MADV_DONTNEED);
+	pthread_mutex_unlock(&hot->lock);
+}
+
 void hot_restore(struct hot *hot, uint64_t frames)
 {
 	atomic_store_explicit(&hot->frames, frames, memory_order_relaxed);

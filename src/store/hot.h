@@ -68,6 +68,12 @@ uint64_t hot_frames(const struct hot *hot);
 uint64_t hot_limit(const struct hot *hot);
 void hot_set_limit(struct hot *hot, uint64_t bytes);
 
+/*
+ * Give the queue's memory back when nothing is in it; a full tier has 16 bytes
+ * for each frame, which else would stay for good.
+ */
+void hot_trim(struct hot *hot);
+
 /* After an attach: frames count as taken that the truth named. */
 void hot_restore(struct hot *hot, uint64_t frames);
 
