@@ -18,6 +18,9 @@
 
 #define MIB (UINT64_C(1) << 20)
 
+/* Which pool stores have from now on. */
+static const struct pool_ops *store_pool_ops = &pool_zsmalloc;
+
 struct world {
 	struct arena *arena;
 	struct store *store;
@@ -29,7 +32,7 @@ static void world_make(struct world *world, uint64_t hot, uint64_t limit,
 	struct arena_config arena = {.capacity = 256 * MIB, .limit = limit};
 	struct store_config config = {
 		.codec = {&codec_lz4, 1},
-		.pool = &pool_zsmalloc,
+		.pool = store_pool_ops,
 		.hot = hot,
 		.dedup = dedup,
 		.compressors = 1,
@@ -347,11 +350,11 @@ static void reference_to_nothing_is_an_error(void **state)
 {
 	unsigned char got[PAGE_SIZE];
 	const store_ref bad[] = {4,
-					5,
-					1,
-					UINT64_MAX - 2,
-					reference_to_object(3 * 512),
-					reference_to_object(7)};
+				 5,
+				 1,
+				 UINT64_MAX - 2,
+				 reference_to_object(3 * 512),
+				 reference_to_object(7)};
 	struct world world;
 	unsigned int i;
 
@@ -433,7 +436,7 @@ static void at_the_limit_put_fails_and_recovers(void **state)
 static void attach_rebuilds_what_was_derived(void **state)
 {
 	struct store_config config = {
-		{&codec_lz4, 1}, &pool_zsmalloc, MIB, true, 1};
+		{&codec_lz4, 1}, store_pool_ops, MIB, true, 1};
 	unsigned char page[PAGE_SIZE];
 	struct store_stats before, after;
 	struct arena_map *arena_map;
@@ -615,23 +618,39 @@ static void threads_put_read_share_and_drop(void **state)
 	world_end(&shared.world);
 }
 
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(hole_reads_as_zeros),
+	cmocka_unit_test(same_filled_page_of_any_word_costs_no_page),
+	cmocka_unit_test(equal_pages_are_stored_once_hot_or_compressed),
+	cmocka_unit_test(without_dedup_each_page_is_stored),
+	cmocka_unit_test(incompressible_page_is_kept_as_it_is),
+	cmocka_unit_test(full_hot_tier_makes_the_writer_compress),
+	cmocka_unit_test(background_compresses_pages_that_grow_old),
+	cmocka_unit_test(damaged_page_is_an_error_and_counted),
+	cmocka_unit_test(reference_to_nothing_is_an_error),
+	cmocka_unit_test(shared_reference_lives_until_the_last_drop),
+	cmocka_unit_test(at_the_limit_put_fails_and_recovers),
+	cmocka_unit_test(attach_rebuilds_what_was_derived),
+	cmocka_unit_test(threads_put_read_share_and_drop),
+};
+
+/* What a store promises with any pool: that in which its pool has a part. */
+static const struct CMUnitTest pool_tests[] = {
+	cmocka_unit_test(equal_pages_are_stored_once_hot_or_compressed),
+	cmocka_unit_test(incompressible_page_is_kept_as_it_is),
+	cmocka_unit_test(full_hot_tier_makes_the_writer_compress),
+	cmocka_unit_test(at_the_limit_put_fails_and_recovers),
+	cmocka_unit_test(attach_rebuilds_what_was_derived),
+	cmocka_unit_test(threads_put_read_share_and_drop),
+};
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hole_reads_as_zeros),
-		cmocka_unit_test(same_filled_page_of_any_word_costs_no_page),
-		cmocka_unit_test(equal_pages_are_stored_once_hot_or_compressed),
-		cmocka_unit_test(without_dedup_each_page_is_stored),
-		cmocka_unit_test(incompressible_page_is_kept_as_it_is),
-		cmocka_unit_test(full_hot_tier_makes_the_writer_compress),
-		cmocka_unit_test(background_compresses_pages_that_grow_old),
-		cmocka_unit_test(damaged_page_is_an_error_and_counted),
-		cmocka_unit_test(reference_to_nothing_is_an_error),
-		cmocka_unit_test(shared_reference_lives_until_the_last_drop),
-		cmocka_unit_test(at_the_limit_put_fails_and_recovers),
-		cmocka_unit_test(attach_rebuilds_what_was_derived),
-		cmocka_unit_test(threads_put_read_share_and_drop),
-	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	store_pool_ops = &pool_z3fold;
+	failed += cmocka_run_group_tests_name("z3fold", pool_tests, NULL, NULL);
+	store_pool_ops = &pool_zbud;
+	failed += cmocka_run_group_tests_name("zbud", pool_tests, NULL, NULL);
+	return failed;
 }
