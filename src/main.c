@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "block.h"
 #include "daemon.h"
 #include "log.h"
 #include "ops.h"
@@ -213,9 +214,26 @@ static bool mount_answers(const char *mountpoint)
 	return false;
 }
 
+/* In block mode: what this is for. */
+static bool mount_block(struct block *block, const char *mountpoint)
+{
+	char message[512];
+
+	if (!block || !block_mount(block, mountpoint, message, sizeof(message)))
+		return true;
+	complain("%s", message);
+	return false;
+}
+
+static void unmount_block(struct block *block)
+{
+	if (block)
+		block_unmount(block);
+}
+
 /* Serve until the end. The mount is there when ready() is called. */
 static int serve(struct service *service, const struct options *options,
-		 const char *mountpoint)
+		 const char *mountpoint, struct block *block)
 {
 	struct transport *transport = service->transport;
 	int error, end;
@@ -226,7 +244,8 @@ static int serve(struct service *service, const struct options *options,
 			 strerror(-error));
 		return EXIT_WRONG;
 	}
-	if (!mount_answers(mountpoint)) {
+	if (!mount_answers(block ? block_root(block) : mountpoint) ||
+	    !mount_block(block, mountpoint)) {
 		transport_stop(transport);
 		return EXIT_WRONG;
 	}
@@ -234,11 +253,14 @@ static int serve(struct service *service, const struct options *options,
 		error = daemon_ready();
 		if (error) {
 			complain("/dev/null: %s", strerror(-error));
+			unmount_block(block);
 			transport_stop(transport);
 			return EXIT_WRONG;
 		}
 	}
 	end = transport_wait(transport);
+	if (end)
+		unmount_block(block);
 	transport_stop(transport);
 	if (end)
 		log_line(LOG_INFO, "%s: unmounted on signal %d", mountpoint,
@@ -247,8 +269,9 @@ static int serve(struct service *service, const struct options *options,
 }
 
 static int run(struct service *service, const struct options *options,
-	       const char *mountpoint)
+	       const char *mountpoint, struct block **block)
 {
+	const char *where = mountpoint;
 	char message[512];
 	int error;
 
@@ -262,12 +285,19 @@ static int run(struct service *service, const struct options *options,
 		complain("%s", message);
 		return EXIT_WRONG;
 	}
-	if (transport_mount(service->transport, mountpoint, message,
+	if (options->block) {
+		if (block_create(block, options, message, sizeof(message))) {
+			complain("%s", message);
+			return EXIT_WRONG;
+		}
+		where = block_connection(*block);
+	}
+	if (transport_mount(service->transport, where, message,
 			    sizeof(message))) {
 		complain("cannot mount on %s: %s", mountpoint, message);
 		return EXIT_WRONG;
 	}
-	return serve(service, options, mountpoint);
+	return serve(service, options, mountpoint, *block);
 }
 
 static int mount_and_serve(const struct options *options)
@@ -275,8 +305,10 @@ static int mount_and_serve(const struct options *options)
 	struct service service = {
 		.owner = getuid(),
 		.writeback = options->writeback,
+		.block = options->block,
 	};
 	char *mountpoint = check_mountpoint(options->mountpoint);
+	struct block *block = NULL;
 	int status = EXIT_WRONG;
 	int error;
 
@@ -297,10 +329,11 @@ static int mount_and_serve(const struct options *options)
 			goto out;
 		}
 	}
-	status = run(&service, options, mountpoint);
+	status = run(&service, options, mountpoint, &block);
 out:
 	/* The mount ends first, then what it showed. */
 	transport_destroy(service.transport);
+	block_destroy(block);
 	service_stop(&service);
 	free(mountpoint);
 	return status;

@@ -295,6 +295,7 @@ const struct fuse_lowlevel_ops ops = {
 	.link = op_link,
 	.create = ops_create,
 	.open = ops_open,
+	.release = ops_release,
 	.read = ops_read,
 	.write = ops_write,
 	.fallocate = ops_fallocate,

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "block.h"
+
 /* --- opening ----------------------------------------------------------- */
 
 static void open_flags(struct fuse_file_info *fi)
@@ -47,7 +49,18 @@ void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 	}
 	ops_entry(&entry, &param);
 	open_flags(fi);
+	/* There, only one file is ever made. */
+	if (ops_service(req)->block)
+		fi->fh = BLOCK_HANDLE;
 	fuse_reply_create(req, &param, fi);
+}
+
+/* The device that it was for is gone: see block.h. */
+void ops_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	if (fi->fh == BLOCK_HANDLE)
+		transport_end(ops_service(req)->transport);
+	fuse_reply_err(req, 0);
 }
 
 static int truncate_at_open(fuse_req_t req, fuse_ino_t ino)

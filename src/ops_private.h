@@ -41,6 +41,7 @@ void ops_entry(const struct fs_entry *from, struct fuse_entry_param *to);
 void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		mode_t mode, struct fuse_file_info *fi);
 void ops_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void ops_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void ops_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 	      struct fuse_file_info *fi);
 void ops_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,

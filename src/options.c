@@ -36,6 +36,7 @@ struct parse {
 	struct options *options;
 	struct message message;
 	bool hot_given;
+	bool nr_inodes_given;
 };
 
 static int set_size(struct parse *parse, const char *value)
@@ -56,6 +57,7 @@ static int set_hot(struct parse *parse, const char *value)
 
 static int set_nr_inodes(struct parse *parse, const char *value)
 {
+	parse->nr_inodes_given = true;
 	return options_multiple(value, &parse->options->nr_inodes);
 }
 
@@ -124,6 +126,50 @@ static int set_writeback(struct parse *parse, const char *value)
 	return 0;
 }
 
+static int set_block(struct parse *parse, const char *value)
+{
+	static const char *const names[] = {"ext4", "xfs", "btrfs"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(value, names[i])) {
+			parse->options->block = names[i];
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* A copy in *text; a backslash there only kept a comma together with it. */
+static int set_text(struct parse *parse, const char *value, char **text)
+{
+	char *copy = strdup(value);
+	char *to = copy;
+
+	if (!copy) {
+		options_fail(&parse->message, -ENOMEM, "out of memory");
+		return -ECANCELED;
+	}
+	for (; *value; value++) {
+		if (*value == '\\' && value[1])
+			value++;
+		*to++ = *value;
+	}
+	*to = '\0';
+	free(*text);
+	*text = copy;
+	return 0;
+}
+
+static int set_mkfs_opts(struct parse *parse, const char *value)
+{
+	return set_text(parse, value, &parse->options->mkfs_opts);
+}
+
+static int set_mount_opts(struct parse *parse, const char *value)
+{
+	return set_text(parse, value, &parse->options->mount_opts);
+}
+
 #define SIZE_RIGHT "bytes, a number with k, m, g or t, or N% of RAM; 0 for "
 #define ID_RIGHT   "a number from 0 to 4294967294"
 
@@ -147,6 +193,9 @@ static const struct own_option {
 	{"dedup", set_dedup, "on or off"},
 	{"threads", set_threads, "a whole number from 1 to 256"},
 	{"writeback", set_writeback, NULL},
+	{"block", set_block, "ext4, xfs or btrfs"},
+	{"mkfs_opts", set_mkfs_opts, "words for mkfs, with spaces between"},
+	{"mount_opts", set_mount_opts, "options for mount, as in a\\,b"},
 };
 
 static int set_own(struct parse *parse, const struct own_option *own,
@@ -374,6 +423,64 @@ static uint64_t default_hot(uint64_t mem_limit)
 	return hot;
 }
 
+/* Whether fuse_options has it; "name=" stands for any value. */
+static bool was_given(const struct options *options, const char *name)
+{
+	size_t name_len = strlen(name);
+	bool any_value = name[name_len - 1] == '=';
+
+	for (const char *at = options->fuse_options; *at;) {
+		size_t len = option_length(at);
+
+		if ((len == name_len || (any_value && len > name_len)) &&
+		    !memcmp(at, name, name_len))
+			return true;
+		at += len + (at[len] == ',');
+	}
+	return false;
+}
+
+/*
+ * Options that say something of the zramfs as a mount have no meaning where
+ * nobody sees that mount. (Open to all users it is anyway.)
+ */
+static int check_block(const struct parse *parse)
+{
+	static const char *const impossible[] = {
+		"allow_root", "auto_unmount", "fsname=",
+		"subtype=",   "max_read=",    "context=",
+		"fscontext=", "defcontext=",  "rootcontext=",
+	};
+	const struct options *options = parse->options;
+	const char *wrong = NULL;
+	size_t i;
+
+	if (!options->block) {
+		if (*options->mkfs_opts || *options->mount_opts)
+			return options_fail(&parse->message, -EINVAL,
+					    "mkfs_opts and mount_opts need "
+					    "block=: use block=ext4, xfs or "
+					    "btrfs");
+		return 0;
+	}
+	if (!options->size)
+		return options_fail(&parse->message, -EINVAL,
+				    "size=0 is not possible with block=: a "
+				    "device has a size");
+	for (i = 0; i < sizeof(impossible) / sizeof(impossible[0]); i++)
+		if (was_given(options, impossible[i]))
+			wrong = impossible[i];
+	if (options->writeback)
+		wrong = "writeback";
+	if (parse->nr_inodes_given)
+		wrong = "nr_inodes=";
+	return wrong ? options_fail(&parse->message, -EINVAL,
+				    "%s is not possible with block=: leave it "
+				    "out",
+				    wrong)
+		     : 0;
+}
+
 /* What was wrong is quoted in the message, which goes to a terminal or a log.
  */
 static void make_printable(char *text)
@@ -387,7 +494,7 @@ static void make_printable(char *text)
 int options_parse(struct options *options, int argc, char **argv, char *message,
 		  size_t message_size)
 {
-	struct parse parse = {options, {message, message_size}, false};
+	struct parse parse = {options, {message, message_size}, false, false};
 	int error;
 
 	*options = (struct options){
@@ -402,10 +509,17 @@ int options_parse(struct options *options, int argc, char **argv, char *message,
 		.dedup = true,
 		.threads = default_threads(),
 		.fuse_options = strdup(""),
+		.mkfs_opts = strdup(""),
+		.mount_opts = strdup(""),
 	};
-	if (!options->fuse_options)
+	if (!options->fuse_options || !options->mkfs_opts ||
+	    !options->mount_opts) {
+		options_release(options);
 		return options_fail(&parse.message, -ENOMEM, "out of memory");
+	}
 	error = parse_arguments(&parse, argc, argv);
+	if (!error && !options->help && !options->version)
+		error = check_block(&parse);
 	if (error) {
 		make_printable(message);
 		options_release(options);
@@ -419,5 +533,7 @@ int options_parse(struct options *options, int argc, char **argv, char *message,
 void options_release(struct options *options)
 {
 	free(options->fuse_options);
-	options->fuse_options = NULL;
+	free(options->mkfs_opts);
+	free(options->mount_opts);
+	options->fuse_options = options->mkfs_opts = options->mount_opts = NULL;
 }

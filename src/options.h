@@ -23,18 +23,21 @@ struct options {
 	uint64_t size;		/* default 50% of RAM, as tmpfs; 0: no bound */
 	uint64_t mem_limit;	/* 0: none */
 	uint64_t hot;
-	uint64_t nr_inodes;	/* 0: none; default half of RAM's pages, as tmpfs */
-	mode_t mode;		/* default 01777 as root, 0755 else */
+	uint64_t nr_inodes; /* 0: none; default half of RAM's pages, as tmpfs */
+	mode_t mode;	    /* default 01777 as root, 0755 else */
 	bool mode_given;
 	uid_t uid;
 	gid_t gid;
 	struct codec_choice codec; /* default lz4 */
 	const struct pool_ops *pool;
 	bool dedup;
-	unsigned int threads;	/* workers; default from the number of CPUs */
+	unsigned int threads; /* workers; default from the number of CPUs */
 	bool writeback;
-	bool foreground;	/* -f */
-	bool debug;		/* -d: libfuse's own */
+	const char *block; /* ext4, xfs or btrfs; NULL: keep files */
+	char *mkfs_opts;   /* words, for block; freed as below */
+	char *mount_opts;  /* comma-separated, likewise */
+	bool foreground;   /* -f */
+	bool debug;	   /* -d: libfuse's own */
 	bool help;
 	bool version;
 	/* What is left for libfuse and the kernel, comma-separated; freed by
@@ -48,8 +51,8 @@ struct options {
  * nothing is left to release, but releasing does no harm. With help or version
  * set, nothing else is.
  */
-int options_parse(struct options *options, int argc, char **argv,
-		  char *message, size_t message_size);
+int options_parse(struct options *options, int argc, char **argv, char *message,
+		  size_t message_size);
 void options_release(struct options *options);
 
 /*

@@ -74,8 +74,9 @@ static int create_fs(struct service *service, const struct options *options,
 		     char *message, size_t size)
 {
 	struct fs_config config = {
-		.size = options->size,
-		.nr_inodes = options->nr_inodes,
+		/* The device bounds it, in block mode: the image is its size. */
+		.size = options->block ? 0 : options->size,
+		.nr_inodes = options->block ? 0 : options->nr_inodes,
 		.mode = options->mode,
 		.uid = options->uid,
 		.gid = options->gid,

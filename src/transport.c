@@ -84,6 +84,7 @@ struct transport {
 	unsigned int max_read;
 	bool mounted;
 	atomic_bool stopping;
+	atomic_bool ending; /* asked for by transport_end() */
 	struct request_agreement agreement;
 	int (*attach)(void *userdata);
 	void (*detach)(void *userdata);
@@ -645,6 +646,12 @@ static void look_at_buffers(struct transport *transport)
 	}
 }
 
+void transport_end(struct transport *transport)
+{
+	atomic_store_explicit(&transport->ending, true, memory_order_relaxed);
+	notify(transport);
+}
+
 int transport_wait(struct transport *transport)
 {
 	struct pollfd fds[] = {
@@ -655,7 +662,9 @@ int transport_wait(struct transport *transport)
 	uint64_t count;
 	int ready;
 
-	while (!any_ended(transport)) {
+	while (!any_ended(transport) &&
+	       !atomic_load_explicit(&transport->ending,
+				     memory_order_relaxed)) {
 		ready = poll(fds, 2, any_large(transport) ? TICK_MS : -1);
 		if (ready == 0) {
 			look_at_buffers(transport);

@@ -60,6 +60,9 @@ int transport_start(struct transport *transport);
  */
 int transport_wait(struct transport *transport);
 
+/* transport_wait() is to come back with 0, as if unmounted. Any thread. */
+void transport_end(struct transport *transport);
+
 /* Let the workers finish what they serve, and end. */
 void transport_stop(struct transport *transport);
 

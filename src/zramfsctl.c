@@ -23,6 +23,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "block.h"
 #include "control.h"
 #include "ctl_stat.h"
 #include "options.h"
@@ -98,11 +99,29 @@ static int not_zramfs(const char *path)
 	return -1;
 }
 
+/* What is no zramfs itself may have one behind it, as in block mode. */
+static int open_behind(const char *path, uint64_t *device_size)
+{
+	int fd = block_open_behind(path, device_size);
+
+	if (fd >= 0)
+		return fd;
+	if (fd == -ENOTBLK)
+		return not_zramfs(path);
+	complain(EXIT_WRONG, "%s: %s", path,
+		 fd == -ESRCH ? "its daemon is gone"
+		 : fd == -EACCES || fd == -EPERM
+			 ? "only root may look at the zramfs behind it"
+			 : strerror(-fd));
+	return -1;
+}
+
 /*
  * A descriptor to send ioctls to, or -1 after a line. Only a FUSE filesystem
- * is opened: opening a device or a FIFO elsewhere could do something.
+ * is opened: opening a device or a FIFO elsewhere could do something. Where it
+ * is in block mode, sets *device_size.
  */
-static int open_mount(const char *path)
+static int open_mount(const char *path, uint64_t *device_size)
 {
 	struct statfs statfs_buf;
 	int fd;
@@ -115,7 +134,7 @@ static int open_mount(const char *path)
 		return -1;
 	}
 	if (statfs_buf.f_type != FUSE_SUPER_MAGIC)
-		return not_zramfs(path);
+		return open_behind(path, device_size);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		complain(EXIT_WRONG, "%s: %s", path, strerror(errno));
@@ -125,13 +144,23 @@ static int open_mount(const char *path)
 /* 0, or the errno of the ioctl; -1 after a line was printed. */
 static int ask(const char *path, unsigned long command, void *argument)
 {
-	int fd = open_mount(path);
+	uint64_t device_size = 0;
+	int fd = open_mount(path, &device_size);
 	int error = 0;
 
 	if (fd < 0)
 		return -1;
+	if (device_size && command == CONTROL_SET &&
+	    !strcmp(((struct control_set *)argument)->key, "size")) {
+		close(fd);
+		complain(EXIT_WRONG, "%s: a device stays as large as it is",
+			 path);
+		return -1;
+	}
 	if (ioctl(fd, command, argument) < 0)
 		error = errno;
+	else if (device_size && command == CONTROL_STAT)
+		((struct control_stat *)argument)->size = device_size;
 	close(fd);
 	/* Other FUSE filesystems know no ioctls, or not these. */
 	if (error == ENOTTY || error == ENOSYS)

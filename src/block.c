@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * block.c - block mode, step by step. See block.h.
+ *
+ * Undoing is letting go: the device clears itself when its last user closes
+ * it, mounts that are in no tree end with their last descriptor, and the
+ * image is gone with the zramfs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "block_private.h"
+#include "log.h"
+
+struct block {
+	const struct options *options;
+	const struct block_type *type;
+	int root; /* of the zramfs, O_PATH */
+	char connection[32];
+	char root_path[32];
+	char *mountpoint; /* NULL: not mounted */
+	dev_t device;	  /* as stat() shows the mount */
+};
+
+int block_fail(const struct block_error *error, int code, const char *step,
+	       const char *format, ...)
+{
+	va_list arguments;
+	int length;
+
+	length = snprintf(error->text, error->size, "%s: ", step);
+	if (length >= 0 && (size_t)length < error->size) {
+		va_start(arguments, format);
+		vsnprintf(error->text + length, error->size - length, format,
+			  arguments);
+		va_end(arguments);
+	}
+	return -code;
+}
+
+static int mount_zramfs(struct block *block, const struct block_error *error)
+{
+	int connection = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (connection < 0)
+		return block_fail(error, errno, "/dev/fuse", "%s",
+				  strerror(errno));
+	block->root = block_attach_zramfs(connection, error);
+	if (block->root < 0) {
+		close(connection);
+		return block->root;
+	}
+	snprintf(block->connection, sizeof(block->connection), "/dev/fd/%d",
+		 connection);
+	snprintf(block->root_path, sizeof(block->root_path), "/proc/self/fd/%d",
+		 block->root);
+	return 0;
+}
+
+int block_create(struct block **result, const struct options *options,
+		 char *message, size_t message_size)
+{
+	const struct block_error failure = {message, message_size};
+	struct block *block = calloc(1, sizeof(*block));
+	int error;
+
+	if (!block)
+		return block_fail(&failure, ENOMEM, "block", "out of memory");
+	if (geteuid() != 0) {
+		free(block);
+		return block_fail(&failure, EPERM, "block", "only root may");
+	}
+	block->options = options;
+	block->type = block_type_by_name(options->block);
+	block->root = -1;
+	error = mount_zramfs(block, &failure);
+	if (error) {
+		block_destroy(block);
+		return error;
+	}
+	*result = block;
+	return 0;
+}
+
+const char *block_connection(const struct block *block)
+{
+	return block->connection;
+}
+
+const char *block_root(const struct block *block)
+{
+	return block->root_path;
+}
+
+/* Make the filesystem on device, and put it in its place. */
+static int mount_device(struct block *block, const char *device,
+			const char *mountpoint,
+			const struct block_error *failure)
+{
+	const struct options *options = block->options;
+	struct stat stat_buf;
+	int mount, error;
+
+	error = block_mkfs(block->type, options, device, failure);
+	if (error)
+		return error;
+	mount = block_attach_device(block->type, options, device, failure);
+	if (mount < 0)
+		return mount;
+	if (fstat(mount, &stat_buf))
+		error = block_fail(failure, errno, "mounting", "%s",
+				   strerror(errno));
+	else
+		error = block_attach_at(mount, mountpoint, failure);
+	if (!error)
+		block->device = stat_buf.st_dev;
+	close(mount);
+	return error;
+}
+
+int block_mount(struct block *block, const char *mountpoint, char *message,
+		size_t message_size)
+{
+	const struct block_error failure = {message, message_size};
+	char device[BLOCK_DEVICE_NAME];
+	int loop, error;
+
+	block->mountpoint = strdup(mountpoint);
+	if (!block->mountpoint)
+		return block_fail(&failure, ENOMEM, "block", "out of memory");
+	loop = block_loop_create(block->root, block->options->size, device,
+				 &failure);
+	error = loop;
+	if (loop >= 0) {
+		error = mount_device(block, device, mountpoint, &failure);
+		/* From here on, the mount is what keeps the device. */
+		close(loop);
+	}
+	if (error) {
+		free(block->mountpoint);
+		block->mountpoint = NULL;
+	}
+	return error;
+}
+
+void block_unmount(struct block *block)
+{
+	struct stat stat_buf;
+
+	/* Something else may have been mounted there since. */
+	if (!block->mountpoint || stat(block->mountpoint, &stat_buf) ||
+	    stat_buf.st_dev != block->device)
+		return;
+	if (umount2(block->mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW))
+		log_line(LOG_WARNING, "cannot unmount %s: %s",
+			 block->mountpoint, strerror(errno));
+}
+
+void block_destroy(struct block *block)
+{
+	if (!block)
+		return;
+	if (block->root >= 0)
+		close(block->root);
+	free(block->mountpoint);
+	free(block);
+}

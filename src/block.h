@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * block.h - block mode: another filesystem, on a device that is kept in memory
+ *
+ *	MOUNTPOINT: ext4, xfs or btrfs
+ *	  /dev/loopN, direct I/O, autoclear
+ *	    "image", the one file of a zramfs that is mounted nowhere
+ *
+ * The zramfs is a mount of its own that never was in anybody's tree. Two hold
+ * it: the loop device, by the open image, and this process, by a descriptor
+ * of its root, through which zramfsctl finds it (block_open_behind()). When
+ * the filesystem at MOUNTPOINT is unmounted and nobody uses it any more, the
+ * loop device clears itself and closes the image. That is told by a RELEASE of
+ * the handle that made it (BLOCK_HANDLE), upon which the daemon ends, and with
+ * its descriptor the zramfs. A daemon that is killed leaves its descriptor the
+ * same way: there is nothing to tidy up, ever.
+ *
+ * A struct block is used by one thread. Errors are negative errno, with one
+ * line in message that tells the step that failed and why.
+ */
+#ifndef ZRAMFS_BLOCK_H
+#define ZRAMFS_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "options.h"
+
+/* The file that the device is made of, and its maker's file handle. */
+#define BLOCK_IMAGE  "image"
+#define BLOCK_HANDLE UINT64_C(1)
+
+struct block;
+
+/*
+ * Mount a zramfs where nobody can see it; requests queue in the kernel until
+ * it is served. options must stay.
+ */
+int block_create(struct block **block, const struct options *options,
+		 char *message, size_t message_size);
+
+/* The connection to serve, as libfuse takes it: "/dev/fd/N". */
+const char *block_connection(const struct block *block);
+
+/* The root of the zramfs, by a name that is good in this process. */
+const char *block_root(const struct block *block);
+
+/*
+ * While the zramfs is being served by others: make image, device and
+ * filesystem, and mount it. When this fails, all of it is gone.
+ */
+int block_mount(struct block *block, const char *mountpoint, char *message,
+		size_t message_size);
+
+/*
+ * Unmount, unless that was done, whoever is still in there: for them, nothing
+ * works any more. Call it while the zramfs is being served.
+ */
+void block_unmount(struct block *block);
+
+/* Let go of the zramfs, and free. The mount at MOUNTPOINT is left alone. */
+void block_destroy(struct block *block);
+
+/* --- from outside -------------------------------------------------------- */
+
+/*
+ * The root directory of the zramfs whose image is the device of the filesystem
+ * that path is in, as a descriptor to send control.h's ioctls to. Sets
+ * *device_size, in bytes, where block mode has made that device. -ENOTBLK:
+ * there is no such thing behind path; -EACCES or -EPERM: only root may look;
+ * -ESRCH: its daemon is not to be found.
+ */
+int block_open_behind(const char *path, uint64_t *device_size);
+
+#endif

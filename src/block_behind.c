@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * block_behind.c - from a path to the zramfs behind its device
+ *
+ * path -> its mount -> the mount's source, a loop device -> the name of that
+ * device's file -> the directory it is in. In block mode that name leads
+ * through the daemon's descriptors; where somebody has set up a loop device on
+ * a file in a zramfs, it is the file's path.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <linux/loop.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "block.h"
+
+#define SOURCE_SIZE 64
+
+/* The source in one line of mountinfo; false: not this mount's. */
+static bool source_of(const char *line, uint64_t mount, char *source)
+{
+	const char *dash = strstr(line, " - ");
+	uint64_t id;
+
+	return sscanf(line, "%" SCNu64, &id) == 1 && id == mount && dash &&
+	       sscanf(dash, " - %*s %63s", source) == 1;
+}
+
+static int mount_source(const char *path, char source[SOURCE_SIZE])
+{
+	struct statx statx_buf;
+	char *line = NULL;
+	size_t size = 0;
+	int error = -ENOTBLK;
+	FILE *mounts;
+
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_MNT_ID, &statx_buf))
+		return -errno;
+	if (!(statx_buf.stx_mask & STATX_MNT_ID))
+		return -ENOTBLK;
+	mounts = fopen("/proc/self/mountinfo", "re");
+	if (!mounts)
+		return -errno;
+	while (error && getline(&line, &size, mounts) >= 0)
+		if (source_of(line, statx_buf.stx_mnt_id, source))
+			error = 0;
+	free(line);
+	fclose(mounts);
+	return error;
+}
+
+static int loop_status(const char *device, struct loop_info64 *info,
+		       uint64_t *size)
+{
+	int fd = open(device, O_RDONLY | O_CLOEXEC);
+	int error = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, LOOP_GET_STATUS64, info) || ioctl(fd, BLKGETSIZE64, size))
+		error = errno == ENOTTY || errno == ENXIO ? -ENOTBLK : -errno;
+	close(fd);
+	return error;
+}
+
+/* The kernel keeps the name as it was told: is it that very file? */
+static int open_directory(const struct loop_info64 *info, bool *ours)
+{
+	char name[LO_NAME_SIZE + 1];
+	struct stat stat_buf;
+	char *slash;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s", (const char *)info->lo_file_name);
+	slash = strrchr(name, '/');
+	if (!slash || slash == name)
+		return -ENOTBLK;
+	*slash = '\0';
+	*ours = !strncmp(name, "/proc/", strlen("/proc/"));
+	fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == EACCES || errno == EPERM ? -errno : -ESRCH;
+	if (!fstatat(fd, slash + 1, &stat_buf, 0) &&
+	    stat_buf.st_dev == info->lo_device &&
+	    stat_buf.st_ino == info->lo_inode)
+		return fd;
+	close(fd);
+	return -ESRCH;
+}
+
+int block_open_behind(const char *path, uint64_t *device_size)
+{
+	char source[SOURCE_SIZE];
+	struct loop_info64 info;
+	uint64_t size;
+	bool ours;
+	int error, fd;
+
+	error = mount_source(path, source);
+	if (error)
+		return error;
+	if (strncmp(source, "/dev/loop", strlen("/dev/loop")))
+		return -ENOTBLK;
+	error = loop_status(source, &info, &size);
+	if (error)
+		return error;
+	fd = open_directory(&info, &ours);
+	if (fd >= 0 && ours)
+		*device_size = size;
+	return fd;
+}

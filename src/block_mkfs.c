@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * block_mkfs.c - the filesystems of block mode, and how they are made
+ *
+ * Their own programs make them, with options for a device that starts as
+ * zeros, is as fast at any place, never outlives a crash of the machine, and
+ * checks what it stores itself.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "block_private.h"
+
+extern char **environ;
+
+/*
+ * No journal: there is nothing to recover. No reserve for root, no room to
+ * grow, no checksums of metadata: the store has its own. The device is known
+ * to be zeros, so no tables are cleared, now or later.
+ */
+static const char *const ext4_options[] = {
+	"-q", "-F",
+	"-b", "4096",
+	"-m", "0",
+	"-i", "8192",
+	"-O", "^has_journal,^resize_inode,^metadata_csum",
+	"-E", "nodiscard,assume_storage_prezeroed=1,lazy_itable_init=0",
+	NULL,
+};
+
+static const char *const xfs_options[] = {
+	"-q", "-f", "-K", "-s", "size=4096", NULL,
+};
+
+static const char *const btrfs_options[] = {
+	"-q", "-f", "-K", "-m", "single", "-d", "single", NULL,
+};
+
+static const struct block_type types[] = {
+	{"ext4", "mkfs.ext4", "e2fsprogs", ext4_options,
+	 "discard,barrier=0,noauto_da_alloc,errors=remount-ro"},
+	{"xfs", "mkfs.xfs", "xfsprogs", xfs_options, "discard"},
+	{"btrfs", "mkfs.btrfs", "btrfs-progs", btrfs_options,
+	 "discard=sync,nobarrier,nodatacow"},
+};
+
+#define WORDS_MAX 128
+
+const struct block_type *block_type_by_name(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(types[i].name, name))
+			return &types[i];
+	return NULL;
+}
+
+/*
+ * The command line: ours first, so that of an option given twice the user's
+ * counts. words is what the user's are cut from. False: too many.
+ */
+static bool compose(const char *argv[WORDS_MAX], const struct block_type *type,
+		    char *words, const char *device)
+{
+	const char *const *option;
+	char *word, *rest;
+	size_t count = 0;
+
+	argv[count++] = type->program;
+	for (option = type->options; *option; option++)
+		argv[count++] = *option;
+	for (word = strtok_r(words, " \t", &rest); word;
+	     word = strtok_r(NULL, " \t", &rest)) {
+		if (count == WORDS_MAX - 2)
+			return false;
+		argv[count++] = word;
+	}
+	argv[count++] = device;
+	argv[count] = NULL;
+	return true;
+}
+
+/*
+ * Start it with nothing to read, and all that it says going to output. The
+ * signals that this process has blocked are not blocked for it. An errno.
+ */
+static int spawn(pid_t *pid, const char *const argv[], int output)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	int error;
+
+	error = posix_spawn_file_actions_init(&actions);
+	if (error)
+		return error;
+	error = posix_spawnattr_init(&attributes);
+	if (error) {
+		posix_spawn_file_actions_destroy(&actions);
+		return error;
+	}
+	sigemptyset(&none);
+	error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
+						 "/dev/null", O_RDONLY, 0);
+	if (!error)
+		error = posix_spawn_file_actions_adddup2(&actions, output,
+							 STDOUT_FILENO);
+	if (!error)
+		error = posix_spawn_file_actions_adddup2(&actions, output,
+							 STDERR_FILENO);
+	if (!error)
+		error = posix_spawnattr_setflags(&attributes,
+						 POSIX_SPAWN_SETSIGMASK);
+	if (!error)
+		error = posix_spawnattr_setsigmask(&attributes, &none);
+	if (!error)
+		error = posix_spawnp(pid, argv[0], &actions, &attributes,
+				     (char *const *)argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return error;
+}
+
+/* The first line that it said which is not empty, without its own name. */
+static void first_line(int output, const char *program, char *line, size_t size)
+{
+	ssize_t length = pread(output, line, size - 1, 0);
+	size_t name = strlen(program), skip;
+
+	line[length > 0 ? length : 0] = '\0';
+	skip = strspn(line, " \t\r\n");
+	if (!strncmp(line + skip, program, name) && line[skip + name] == ':')
+		skip += name + 1 + strspn(line + skip + name + 1, " ");
+	memmove(line, line + skip, strlen(line + skip) + 1);
+	line[strcspn(line, "\r\n")] = '\0';
+}
+
+static int wait_for(pid_t pid, const struct block_type *type, int output,
+		    const struct block_error *error)
+{
+	char line[256];
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return block_fail(error, errno, type->program, "%s",
+					  strerror(errno));
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return 0;
+	first_line(output, type->program, line, sizeof(line));
+	if (WIFSIGNALED(status))
+		return block_fail(error, EIO, type->program, "killed: %s",
+				  strsignal(WTERMSIG(status)));
+	return block_fail(error, EIO, type->program, "%s (exit status %d)",
+			  line[0] ? line : "it said nothing",
+			  WEXITSTATUS(status));
+}
+
+static int run(const struct block_type *type, const char *const argv[],
+	       const struct block_error *error)
+{
+	int output = memfd_create("zramfs-mkfs", MFD_CLOEXEC);
+	int status;
+	pid_t pid;
+
+	if (output < 0)
+		return block_fail(error, errno, type->program, "%s",
+				  strerror(errno));
+	status = spawn(&pid, argv, output);
+	if (status == ENOENT)
+		status = block_fail(error, status, type->program,
+				    "not found; is the package %s installed?",
+				    type->package);
+	else if (status)
+		status = block_fail(error, status, type->program, "%s",
+				    strerror(status));
+	else
+		status = wait_for(pid, type, output, error);
+	close(output);
+	return status;
+}
+
+int block_mkfs(const struct block_type *type, const struct options *options,
+	       const char *device, const struct block_error *error)
+{
+	const char *argv[WORDS_MAX];
+	char *words = strdup(options->mkfs_opts);
+	int status;
+
+	if (!words)
+		return block_fail(error, ENOMEM, type->program,
+				  "out of memory");
+	if (compose(argv, type, words, device))
+		status = run(type, argv, error);
+	else
+		status = block_fail(error, E2BIG, type->program,
+				    "too many words in mkfs_opts");
+	free(words);
+	return status;
+}

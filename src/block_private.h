@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * block_private.h - what the files of block mode share among themselves
+ *
+ * block.c puts the steps together and undoes them; block_loop.c makes image
+ * and device, block_mkfs.c the filesystem on it, block_attach.c the mounts;
+ * block_behind.c finds it all from outside.
+ */
+#ifndef ZRAMFS_BLOCK_PRIVATE_H
+#define ZRAMFS_BLOCK_PRIVATE_H
+
+#include "block.h"
+
+/* One that can be made, and what is right for it in memory. */
+struct block_type {
+	const char *name;
+	const char *program;
+	const char *package;	    /* where to find the program */
+	const char *const *options; /* of program, NULL-terminated */
+	const char *mount_options;  /* comma-separated */
+};
+
+/* Where an error is described, in one line. */
+struct block_error {
+	char *text;
+	size_t size;
+};
+
+/* Writes "STEP: ..."; returns -code. code is a positive errno. */
+int __attribute__((format(printf, 4, 5)))
+block_fail(const struct block_error *error, int code, const char *step,
+	   const char *format, ...);
+
+/* NULL when name is none of them. */
+const struct block_type *block_type_by_name(const char *name);
+
+/* The loop device that BLOCK_IMAGE below root becomes, size bytes large. */
+#define BLOCK_DEVICE_NAME 32
+int block_loop_create(int root, uint64_t size, char device[BLOCK_DEVICE_NAME],
+		      const struct block_error *error);
+
+/* Make a filesystem on device. */
+int block_mkfs(const struct block_type *type, const struct options *options,
+	       const char *device, const struct block_error *error);
+
+/*
+ * Mounts that are not in any tree yet; a descriptor of the root (O_PATH). When
+ * the last such descriptor is closed, the mount is gone.
+ */
+int block_attach_zramfs(int connection, const struct block_error *error);
+int block_attach_device(const struct block_type *type,
+			const struct options *options, const char *device,
+			const struct block_error *error);
+
+/* Put a mount into the tree. */
+int block_attach_at(int mount, const char *mountpoint,
+		    const struct block_error *error);
+
+#endif

@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Block mode: one command mounts ext4, xfs or btrfs, one umount takes all of it
+# down, and nothing is left behind however it ends.
+. "$(dirname "$0")/lib.sh"
+
+on_zramfs || skip_all "about zramfs, and this is $FS"
+[ "$(id -u)" = 0 ] || skip_all "not root"
+losetup -f >/dev/null 2>&1 || skip_all "no loop devices"
+
+# The loop devices that block mode has made, all of them.
+devices() {
+	losetup -nl -O NAME,BACK-FILE | grep -E ' /image( |$)' | sort
+}
+
+# What is there of a mount point: daemons, mounts.
+remains() {
+	local pid
+	for pid in $(daemon_pids "$1"); do
+		# A zombie is whoever started it to wait for.
+		grep -q '^State:.*Z' "/proc/$pid/status" 2>/dev/null || echo "process $pid"
+	done
+	grep -F " $1 " /proc/mounts
+	ls -d /run/zramfs* /tmp/zramfs-private* 2>/dev/null
+}
+
+# gone NAME DIRECTORY DEVICE: within a few seconds, nothing is left.
+gone() {
+	local i left
+	for ((i = 0; i < 100; i++)); do
+		left=$(remains "$2"
+			[ -z "$3" ] || devices | grep "^$3 ")
+		[ -n "$left" ] || break
+		sleep 0.1
+	done
+	equal "$1: nothing is left" "$left" ""
+}
+
+# start OPTIONS: as try_mount, but what follows ends it.
+start() {
+	mkdir -p "$MNT"
+	"$ZRAMFS" "$MNT" -o "$1${MOUNT_OPTIONS:+,$MOUNT_OPTIONS}" \
+		>"$TEST_DIR/mount.log" 2>&1
+}
+
+device_of() {
+	findmnt -n -o SOURCE "$1"
+}
+
+tree() {
+	mkdir "$MNT/tree" && cp -a /usr/include/linux /usr/include/c++ \
+		"$MNT/tree" 2>/dev/null
+	[ -d "$MNT/tree/linux" ]
+}
+
+stored() {
+	echo $(($(stat_of orig_data_size) / 4096 - $(stat_of same_pages)))
+}
+
+one_filesystem() { # TYPE PROGRAM-PACKAGE
+	local type=$1 device peak i
+	if ! command -v "mkfs.$type" >/dev/null; then
+		skip "$type" "no mkfs.$type"
+		return
+	fi
+	if ! grep -qw "$type" /proc/filesystems; then
+		skip "$type" "not in this kernel"
+		return
+	fi
+	MNT=$TEST_DIR/$type
+	check "$type: mounts" start \
+		"size=1g,alg=lz4,block=$type,mode=1750,uid=12,gid=34,nosuid,nodev,noexec"
+	[ "$(findmnt -n -o FSTYPE "$MNT")" = "$type" ] || return
+	device=$(device_of "$MNT")
+	equal "$type: mode and owner of the root" \
+		"$(stat -c '%a %u %g' "$MNT")" "1750 12 34"
+	for i in nosuid nodev noexec; do
+		check "$type: $i" grep -qw "$i" <(findmnt -n -o VFS-OPTIONS "$MNT")
+	done
+	equal "$type: stat finds the store, and the device's size" \
+		"$(stat_of size)" $((1 << 30))
+	check "$type: a tree is copied in" tree
+	check "$type: fsync" sync -f "$MNT"
+	peak=$(stored)
+	between "$type: the store has it" "$peak" 200 1000000
+	sums "$MNT/tree" >"$TEST_DIR/want"
+	echo 3 >/proc/sys/vm/drop_caches
+	sums "$MNT/tree" >"$TEST_DIR/got"
+	check "$type: it is read as it was written" \
+		cmp "$TEST_DIR/want" "$TEST_DIR/got"
+	rm -r "$MNT/tree"
+	sync -f "$MNT"
+	for ((i = 0; i < 50; i++)); do
+		[ "$(stored)" -ge $((peak / 2)) ] || break
+		sleep 0.1
+	done
+	between "$type: deleting gives memory back" "$(stored)" 0 $((peak / 2))
+	check "$type: fstrim" fstrim "$MNT"
+	check "$type: compact" "$CTL" compact "$MNT"
+	check "$type: set mem_limit" "$CTL" set "$MNT" mem_limit=500m
+	refuses "$type: set size" "$CTL" set "$MNT" size=2g
+	check "$type: check is clean" "$CTL" check --verify "$MNT"
+	check "$type: umount" umount "$MNT"
+	gone "$type: after umount" "$MNT" "$device"
+
+	check "$type: mounts again" start "size=1g,block=$type"
+	equal "$type: open to all, as tmpfs" "$(stat -c %a "$MNT")" 1777
+	device=$(device_of "$MNT")
+	(cd "$MNT" && exec sleep 2) &
+	sleep 0.2
+	refuses "$type: umount while somebody is in it" umount "$MNT"
+	check "$type: umount -l" umount -l "$MNT"
+	check "$type: it works on" test -n "$(devices | grep "^$device ")"
+	wait
+	gone "$type: after umount -l" "$MNT" "$device"
+
+	start "size=1g,block=$type"
+	device=$(device_of "$MNT")
+	cp -a /usr/include/linux "$MNT/"
+	for i in $(daemon_pids "$MNT"); do
+		kill -KILL "$i"
+	done
+	sleep 0.2
+	refuses "$type: stat after the daemon was killed" "$CTL" stat "$MNT"
+	check "$type: umount after the daemon was killed" timeout 60 umount "$MNT"
+	gone "$type: after it was killed" "$MNT" "$device"
+
+	start "size=1g,block=$type"
+	device=$(device_of "$MNT")
+	cp -a /usr/include/linux "$MNT/"
+	i=$(daemon_pids "$MNT" | head -n 1)
+	kill -TERM "$i"
+	gone "$type: after SIGTERM" "$MNT" "$device"
+
+	check "$type: options for mkfs and mount" start \
+		"size=1g,block=$type,mkfs_opts=-L called,mount_opts=noatime\\,sync,ro"
+	equal "$type: mkfs_opts" "$(findmnt -n -o LABEL "$MNT")" called
+	check "$type: ro" grep -qw ro <(findmnt -n -o VFS-OPTIONS "$MNT")
+	umount "$MNT"
+	gone "$type: after umount of ro" "$MNT" ""
+}
+
+# fails NAME WORDS OPTIONS: it does, says so in one line, and leaves nothing.
+fails() {
+	MNT=$TEST_DIR/fails
+	local before
+	before=$(devices)
+	refuses "$1" start "$3"
+	check "$1: it says why" grep -q -- "$2" "$TEST_DIR/mount.log"
+	equal "$1: in one line" "$(wc -l <"$TEST_DIR/mount.log")" 1
+	gone "$1" "$MNT" ""
+	equal "$1: no device is left" \
+		"$(comm -13 <(echo "$before") <(devices))" ""
+}
+
+one_filesystem ext4
+one_filesystem xfs
+one_filesystem btrfs
+(
+	# No mkfs at all.
+	PATH=$TEST_DIR
+	"$ZRAMFS" "$TEST_DIR" -o size=1g,block=ext4
+) >"$TEST_DIR/why" 2>&1 && not_ok "no mkfs" "it succeeded"
+check "no mkfs: it says so" grep -q "mkfs.ext4: not found" "$TEST_DIR/why"
+fails "mkfs fails" "mkfs.ext4: .*nonsense" "size=1g,block=ext4,mkfs_opts=-O nonsense"
+fails "mount fails" "mounting ext4: .*nonsense" \
+	"size=1g,block=ext4,mount_opts=nonsense"
+fails "no size" "size=0" "size=0,block=ext4"
+fails "an option without meaning" "writeback" "size=1g,block=ext4,writeback"
+fails "no such filesystem" "block=zfs" "size=1g,block=zfs"
+fails "too small" "mkfs.ext4" "size=4k,block=ext4"
