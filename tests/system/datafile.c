@@ -105,8 +105,7 @@ static int verify_file(int fd, char *block, char *want, size_t size,
 
 int main(int argc, char **argv)
 {
-	char *block = aligned_alloc(PAGE, BLOCK_MAX);
-	char *want = aligned_alloc(PAGE, BLOCK_MAX);
+	static _Alignas(PAGE) char block[BLOCK_MAX], want[BLOCK_MAX];
 	uint64_t offset = 0, size = 65536, seed, bytes;
 	bool writing;
 	int option, flags = 0, kind, fd;
@@ -122,8 +121,7 @@ int main(int argc, char **argv)
 			usage();
 	}
 	argv += optind;
-	if (argc - optind != 5 || size < 1 || size > BLOCK_MAX || !block ||
-	    !want)
+	if (argc - optind != 5 || size < 1 || size > BLOCK_MAX)
 		usage();
 	writing = strcmp(argv[0], "write") == 0;
 	for (kind = 0; kind < FILL_KINDS; kind++)

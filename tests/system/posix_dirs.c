@@ -63,7 +63,7 @@ static void expect_all_once(int count)
 /* Few entries at a time, so that much happens between two calls. */
 struct slow {
 	int fd;
-	char buffer[512];
+	_Alignas(8) char buffer[512];
 	long have, at;
 };
 
