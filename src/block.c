@@ -150,6 +150,18 @@ int block_mount(struct block *block, const char *mountpoint, char *message,
 	return error;
 }
 
+dev_t block_device(const struct block *block)
+{
+	return block->device;
+}
+
+int block_adopt(struct block *block, const char *mountpoint, dev_t device)
+{
+	block->mountpoint = strdup(mountpoint);
+	block->device = device;
+	return block->mountpoint ? 0 : -ENOMEM;
+}
+
 void block_unmount(struct block *block)
 {
 	struct stat stat_buf;

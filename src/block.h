@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "options.h"
 
@@ -52,6 +53,13 @@ const char *block_root(const struct block *block);
  */
 int block_mount(struct block *block, const char *mountpoint, char *message,
 		size_t message_size);
+
+/*
+ * What is mounted, as st_dev; and how another process than the one that called
+ * block_mount() comes to know of it. -ENOMEM.
+ */
+dev_t block_device(const struct block *block);
+int block_adopt(struct block *block, const char *mountpoint, dev_t device);
 
 /*
  * Unmount, unless that was done, whoever is still in there: for them, nothing

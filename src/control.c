@@ -105,7 +105,7 @@ static int set(struct service *service, const struct control_set *set)
 	if (!strncmp(set->key, "mem_limit", sizeof(set->key)))
 		return service_set_mem_limit(service, set->value);
 	if (!strncmp(set->key, "hot", sizeof(set->key)))
-		return store_set_hot(service->store, set->value);
+		return service_set_hot(service, set->value);
 	return -ENOENT;
 }
 

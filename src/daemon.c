@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 
 /* The child's end of the pipe, moved where close_range() can spare it. */
 #define REPORT_FD 3
+
+static bool reports; /* a parent waits at the other end */
 
 /* Wait until the child is ready or dead, and end as it did. */
 static void parent(pid_t child, int report)
@@ -66,12 +69,20 @@ int daemon_begin(void)
 		return -errno;
 	if (fds[1] != REPORT_FD && dup3(fds[1], REPORT_FD, O_CLOEXEC) < 0)
 		return -errno;
+	reports = true;
 	if (close_range(REPORT_FD + 1, ~0U, 0))
 		return -errno;
 	return 0;
 }
 
-int daemon_ready(void)
+void daemon_disown(void)
+{
+	if (reports)
+		close(REPORT_FD);
+	reports = false;
+}
+
+int daemon_detach(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int fd;
@@ -83,10 +94,19 @@ int daemon_ready(void)
 		if (dup2(null, fd) < 0)
 			return -errno;
 	close(null);
+	return 0;
+}
+
+int daemon_ready(void)
+{
+	int error = daemon_detach();
+
+	if (error)
+		return error;
 	/* The parent may have been killed: then nobody listens, and that's it.
 	 */
 	if (write(REPORT_FD, "", 1) != 1)
 		log_line(LOG_WARNING, "nobody waited for the mount");
-	close(REPORT_FD);
+	daemon_disown();
 	return 0;
 }

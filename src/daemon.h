@@ -18,9 +18,16 @@
 int daemon_begin(void);
 
 /*
- * Let go of the terminal, log to syslog, and let the parent exit. Call it in
- * the child. -errno when /dev/null cannot be opened.
+ * Let go of the terminal and log to syslog from now on. -errno when /dev/null
+ * cannot be opened.
  */
+int daemon_detach(void);
+
+/* In a child of the daemon: another will say when it is ready. */
+void daemon_disown(void);
+
+/* daemon_detach(), and let the parent exit. Call it in the child that it waits
+ * for. */
 int daemon_ready(void);
 
 #endif

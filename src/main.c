@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,11 +19,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "block.h"
 #include "daemon.h"
 #include "log.h"
 #include "ops.h"
 #include "options.h"
+#include "serve.h"
 #include "service.h"
 #include "transport.h"
 
@@ -170,6 +169,7 @@ static int create_transport(struct service *service,
 		.userdata = service,
 		.attach = service_attach_thread,
 		.detach = service_detach_thread,
+		.served = service_served,
 	};
 	char message[512];
 	char *text = mount_options(options);
@@ -189,126 +189,19 @@ static int create_transport(struct service *service,
 	return error == -EINVAL ? EXIT_USAGE : EXIT_WRONG;
 }
 
-/* --- the daemon -------------------------------------------------------- */
-
-/*
- * Each malloc arena costs memory that is mostly empty: one is enough, for what
- * the daemon allocates while it serves is small and short-lived. What it frees
- * goes back soon.
- */
-static void keep_heap_small(void)
-{
-	mallopt(M_ARENA_MAX, 1);
-	mallopt(M_TRIM_THRESHOLD, 64 * 1024);
-	mallopt(M_TOP_PAD, 16 * 1024);
-}
-
-static bool mount_answers(const char *mountpoint)
-{
-	struct stat stat_buf;
-
-	if (!stat(mountpoint, &stat_buf) && stat_buf.st_ino == FS_ROOT_INO)
-		return true;
-	complain("%s: mounted, but does not answer: %s", mountpoint,
-		 strerror(errno));
-	return false;
-}
-
-/* In block mode: what this is for. */
-static bool mount_block(struct block *block, const char *mountpoint)
-{
-	char message[512];
-
-	if (!block || !block_mount(block, mountpoint, message, sizeof(message)))
-		return true;
-	complain("%s", message);
-	return false;
-}
-
-static void unmount_block(struct block *block)
-{
-	if (block)
-		block_unmount(block);
-}
-
-/* Serve until the end. The mount is there when ready() is called. */
-static int serve(struct service *service, const struct options *options,
-		 const char *mountpoint, struct block *block)
-{
-	struct transport *transport = service->transport;
-	int error, end;
-
-	error = transport_start(transport);
-	if (error) {
-		complain("cannot start %u worker threads: %s", options->threads,
-			 strerror(-error));
-		return EXIT_WRONG;
-	}
-	if (!mount_answers(block ? block_root(block) : mountpoint) ||
-	    !mount_block(block, mountpoint)) {
-		transport_stop(transport);
-		return EXIT_WRONG;
-	}
-	if (!options->foreground) {
-		error = daemon_ready();
-		if (error) {
-			complain("/dev/null: %s", strerror(-error));
-			unmount_block(block);
-			transport_stop(transport);
-			return EXIT_WRONG;
-		}
-	}
-	end = transport_wait(transport);
-	if (end)
-		unmount_block(block);
-	transport_stop(transport);
-	if (end)
-		log_line(LOG_INFO, "%s: unmounted on signal %d", mountpoint,
-			 end);
-	return 0;
-}
-
-static int run(struct service *service, const struct options *options,
-	       const char *mountpoint, struct block **block)
-{
-	const char *where = mountpoint;
-	char message[512];
-	int error;
-
-	keep_heap_small();
-	error = transport_block_signals();
-	if (error) {
-		complain("cannot block signals: %s", strerror(-error));
-		return EXIT_WRONG;
-	}
-	if (service_start(service, options, message, sizeof(message))) {
-		complain("%s", message);
-		return EXIT_WRONG;
-	}
-	if (options->block) {
-		if (block_create(block, options, message, sizeof(message))) {
-			complain("%s", message);
-			return EXIT_WRONG;
-		}
-		where = block_connection(*block);
-	}
-	if (transport_mount(service->transport, where, message,
-			    sizeof(message))) {
-		complain("cannot mount on %s: %s", mountpoint, message);
-		return EXIT_WRONG;
-	}
-	return serve(service, options, mountpoint, *block);
-}
+/* --- serving ----------------------------------------------------------- */
 
 static int mount_and_serve(const struct options *options)
 {
+	char *mountpoint = check_mountpoint(options->mountpoint);
 	struct service service = {
+		.arena_fd = -1,
+		.ledger_fd = -1,
+		.link = -1,
 		.owner = getuid(),
 		.writeback = options->writeback,
 		.block = options->block,
 	};
-	char *mountpoint = check_mountpoint(options->mountpoint);
-	struct block *block = NULL;
 	int status = EXIT_WRONG;
 	int error;
 
@@ -329,12 +222,9 @@ static int mount_and_serve(const struct options *options)
 			goto out;
 		}
 	}
-	status = run(&service, options, mountpoint, &block);
+	status = serve(&service, options, mountpoint);
 out:
-	/* The mount ends first, then what it showed. */
 	transport_destroy(service.transport);
-	block_destroy(block);
-	service_stop(&service);
 	free(mountpoint);
 	return status;
 }

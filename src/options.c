@@ -120,6 +120,12 @@ static int set_threads(struct parse *parse, const char *value)
 	return !error && !threads ? -ERANGE : error;
 }
 
+static int set_keeper(struct parse *parse, const char *value)
+{
+	parse->options->keeper = !strcmp(value, "on");
+	return parse->options->keeper || !strcmp(value, "off") ? 0 : -EINVAL;
+}
+
 static int set_writeback(struct parse *parse, const char *value)
 {
 	parse->options->writeback = true;
@@ -196,6 +202,7 @@ static const struct own_option {
 	{"block", set_block, "ext4, xfs or btrfs"},
 	{"mkfs_opts", set_mkfs_opts, "words for mkfs, with spaces between"},
 	{"mount_opts", set_mount_opts, "options for mount, as in a\\,b"},
+	{"keeper", set_keeper, "on or off"},
 };
 
 static int set_own(struct parse *parse, const struct own_option *own,
@@ -508,6 +515,7 @@ int options_parse(struct options *options, int argc, char **argv, char *message,
 		.pool = &pool_zsmalloc,
 		.dedup = true,
 		.threads = default_threads(),
+		.keeper = true,
 		.fuse_options = strdup(""),
 		.mkfs_opts = strdup(""),
 		.mount_opts = strdup(""),

@@ -33,6 +33,7 @@ struct options {
 	bool dedup;
 	unsigned int threads; /* workers; default from the number of CPUs */
 	bool writeback;
+	bool keeper;	   /* one who starts another worker */
 	const char *block; /* ext4, xfs or btrfs; NULL: keep files */
 	char *mkfs_opts;   /* words, for block; freed as below */
 	char *mount_opts;  /* comma-separated, likewise */

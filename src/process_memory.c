@@ -11,8 +11,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +22,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t kept_bytes;
 static uint64_t kept_until; /* ns */
 static uint64_t most_bytes;
+/* Set before there are threads. */
+static pid_t other_process;
+static int other_memfd = -1;
 
 static uint64_t now_ns(void)
 {
@@ -37,12 +42,14 @@ static uint64_t field(const char *text, const char *name)
 	return line ? strtoull(line + strlen(name), NULL, 10) * 1024 : 0;
 }
 
-static uint64_t ask_kernel(void)
+static uint64_t ask_about(pid_t pid)
 {
-	int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
-	char text[2048];
+	char path[64], text[2048];
 	ssize_t length;
+	int fd;
 
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
 	length = read(fd, text, sizeof(text) - 1);
@@ -51,6 +58,25 @@ static uint64_t ask_kernel(void)
 		return 0;
 	text[length] = '\0';
 	return field(text, "\nPss_Anon:") + field(text, "\nPss_File:");
+}
+
+static uint64_t ask_kernel(void)
+{
+	uint64_t bytes = ask_about(getpid());
+	struct stat stat_buf;
+
+	/* Gone, it does not answer. */
+	if (other_process)
+		bytes += ask_about(other_process);
+	if (other_memfd >= 0 && !fstat(other_memfd, &stat_buf))
+		bytes += (uint64_t)stat_buf.st_blocks * 512;
+	return bytes;
+}
+
+void process_memory_include(pid_t other, int memfd)
+{
+	other_process = other;
+	other_memfd = memfd;
 }
 
 uint64_t process_memory_bytes(void)

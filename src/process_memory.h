@@ -4,7 +4,8 @@
  *
  * Private memory (heap, stacks, buffers) and the process's share of the text
  * of programs and libraries, as the kernel counts them: Pss_Anon and Pss_File
- * of /proc/self/smaps_rollup. The arena is shared memory and not in it.
+ * of /proc/PID/smaps_rollup, of this process and of the keeper beside it; and
+ * the memory of the ledger. The arena is shared memory and not in it.
  *
  * The kernel walks all page tables for an answer, the arena's too, which takes
  * about 10 ms for each GiB. So an answer is kept for PROCESS_MEMORY_SHARE
@@ -15,8 +16,15 @@
 #define ZRAMFS_PROCESS_MEMORY_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #define PROCESS_MEMORY_SHARE 50
+
+/*
+ * What else to count: another process (0: none), and a memfd (-1: none). Both
+ * are kept in mind. Before any thread asks.
+ */
+void process_memory_include(pid_t other, int memfd);
 
 /* Bytes; 0 when the kernel does not tell. Thread-safe. */
 uint64_t process_memory_bytes(void);

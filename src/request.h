@@ -39,6 +39,12 @@ struct request {
 	bool parallel_direct_writes;
 	/* FUSE_INIT: what the kernel offers. */
 	uint64_t offered;
+	/*
+	 * Where to keep the reply instead of sending it: LEDGER_MESSAGE_MAX
+	 * bytes; and how long it was. NULL: it is sent.
+	 */
+	char *keep;
+	size_t kept;
 	/* Room for a reply, REQUEST_DATA_MAX bytes, page-aligned. */
 	char *reply;
 	size_t reply_length; /* of the whole message, once sent */

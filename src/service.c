@@ -5,12 +5,16 @@
 #include "service.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysinfo.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "keeper.h"
+#include "log.h"
 #include "process_memory.h"
 #include "request.h"
 
@@ -33,12 +37,14 @@ static int explain(int error, char *message, size_t size, const char *what)
 	return error;
 }
 
-static int create_arena(struct service *service, char *message, size_t size)
+/* --- the memfds -------------------------------------------------------- */
+
+static int hold_arena(struct service *service, char *message, size_t size)
 {
 	struct arena_config config = {0};
-	int error;
+	struct arena *arena;
+	int error = arena_create(&arena, &config);
 
-	error = arena_create(&service->arena, &config);
 	if (error == -ENOMEM) {
 		snprintf(message, size,
 			 "not enough memory: the system gives no address space "
@@ -48,19 +54,66 @@ static int create_arena(struct service *service, char *message, size_t size)
 	if (error)
 		return explain(error, message, size,
 			       "cannot make a place for the data");
+	service->arena_fd = fcntl(arena_fd(arena), F_DUPFD_CLOEXEC, 3);
+	if (service->arena_fd < 0)
+		error = explain(-errno, message, size,
+				"cannot keep the place for the data");
+	arena_destroy(arena);
+	return error;
+}
+
+int service_hold(struct service *service, const struct options *options,
+		 char *message, size_t message_size)
+{
+	int error = hold_arena(service, message, message_size);
+
+	if (error)
+		return error;
+	service->ledger_fd = ledger_create(options->threads);
+	if (service->ledger_fd < 0)
+		return explain(service->ledger_fd, message, message_size,
+			       "cannot make a place for requests");
 	return 0;
 }
 
-static int create_store(struct service *service, const struct options *options,
-			char *message, size_t size)
+void service_release(struct service *service)
 {
-	struct store_config config = {
+	if (service->arena_fd >= 0)
+		close(service->arena_fd);
+	if (service->ledger_fd >= 0)
+		close(service->ledger_fd);
+	service->arena_fd = service->ledger_fd = -1;
+}
+
+/* --- starting ---------------------------------------------------------- */
+
+static int map_memfds(struct service *service, char *message, size_t size)
+{
+	int error = ledger_map(&service->ledger, service->ledger_fd);
+
+	if (!error)
+		error = arena_attach(&service->arena, service->arena_fd);
+	if (error)
+		return explain(error, message, size,
+			       "cannot map the place for the data");
+	return 0;
+}
+
+static struct store_config store_config(const struct options *options)
+{
+	return (struct store_config){
 		.codec = options->codec,
 		.pool = options->pool,
 		.hot = options->hot,
 		.dedup = options->dedup,
 		.compressors = compressors(),
 	};
+}
+
+static int create_store(struct service *service, const struct options *options,
+			char *message, size_t size)
+{
+	const struct store_config config = store_config(options);
 	int error;
 
 	error = store_create(&service->store, service->arena, &config);
@@ -74,7 +127,8 @@ static int create_fs(struct service *service, const struct options *options,
 		     char *message, size_t size)
 {
 	struct fs_config config = {
-		/* The device bounds it, in block mode: the image is its size. */
+		/* The device bounds it, in block mode: the image is its size.
+		 */
 		.size = options->block ? 0 : options->size,
 		.nr_inodes = options->block ? 0 : options->nr_inodes,
 		.mode = options->mode,
@@ -91,25 +145,108 @@ static int create_fs(struct service *service, const struct options *options,
 	return 0;
 }
 
-int service_start(struct service *service, const struct options *options,
-		  char *message, size_t message_size)
+/* Nothing in the arena is in use: what a worker left there that died early. */
+static int clear_arena(struct service *service, char *message, size_t size)
 {
-	int error;
+	struct arena_map *map;
+	int error = arena_map_create(&map, service->arena);
 
-	error = create_arena(service, message, message_size);
+	if (!error) {
+		error = arena_settle(service->arena, map);
+		arena_map_destroy(map);
+	}
+	if (error)
+		return explain(error, message, size,
+			       "cannot make a place for the data");
+	memset(arena_root(service->arena, ARENA_ROOT_STORE), 0, PAGE_SIZE);
+	memset(arena_root(service->arena, ARENA_ROOT_FS), 0, PAGE_SIZE);
+	return 0;
+}
+
+static int make(struct service *service, const struct options *options,
+		char *message, size_t size)
+{
+	int error = clear_arena(service, message, size);
+
 	if (!error)
-		error = create_store(service, options, message, message_size);
+		error = create_store(service, options, message, size);
 	if (!error)
-		error = create_fs(service, options, message, message_size);
+		error = create_fs(service, options, message, size);
 	if (error)
 		return error;
 	error = service_set_mem_limit(service, options->mem_limit);
 	if (error) {
-		snprintf(message, message_size,
+		snprintf(message, size,
 			 "mem_limit=%llu is less than zramfs needs when empty",
 			 (unsigned long long)options->mem_limit);
 		return error;
 	}
+	service->ledger.header->hot = options->hot;
+	/* Release: now there is something to recover. */
+	atomic_store_explicit(&service->ledger.header->made, 1,
+			      memory_order_release);
+	return 0;
+}
+
+static void report_line(void *context, const char *line)
+{
+	log_line(LOG_ERR, "recovery: %s", line);
+}
+
+static double milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
+}
+
+static int recover(struct service *service, const struct options *options,
+		   char *message, size_t size)
+{
+	const struct ledger_header *header = service->ledger.header;
+	struct store_config config = store_config(options);
+	double begin = milliseconds();
+	struct fs_check check;
+	int error;
+
+	config.hot = header->hot;
+	error = store_attach(&service->store, service->arena, &config);
+	if (!error)
+		error = fs_attach(&service->fs, service->arena, service->store);
+	if (!error)
+		error = fs_recover(service->fs, &check, report_line, NULL);
+	if (error)
+		return explain(error, message, size, "cannot recover");
+	atomic_store_explicit(&service->mem_limit, header->mem_limit,
+			      memory_order_relaxed);
+	log_line(LOG_WARNING,
+		 "recovered in %.1f ms: %llu inodes, %llu names, %llu pages, "
+		 "%llu damaged",
+		 milliseconds() - begin, (unsigned long long)check.inodes,
+		 (unsigned long long)check.entries,
+		 (unsigned long long)check.pages,
+		 (unsigned long long)check.errors);
+	return 0;
+}
+
+int service_start(struct service *service, const struct options *options,
+		  char *message, size_t message_size)
+{
+	int error = map_memfds(service, message, message_size);
+
+	if (error)
+		return error;
+	process_memory_include(service->link >= 0 ? getppid() : 0,
+			       service->ledger.fd);
+	/* Acquire: pairs with the end of make(). */
+	if (atomic_load_explicit(&service->ledger.header->made,
+				 memory_order_acquire))
+		error = recover(service, options, message, message_size);
+	else
+		error = make(service, options, message, message_size);
+	if (error)
+		return error;
 	error = store_start(service->store);
 	if (error)
 		return explain(error, message, message_size,
@@ -127,6 +264,7 @@ void service_stop(struct service *service)
 		store_destroy(service->store);
 	if (service->arena)
 		arena_destroy(service->arena);
+	ledger_unmap(&service->ledger);
 }
 
 /* The heap's and the stacks' growth, once all threads have worked. */
@@ -162,7 +300,17 @@ int service_set_mem_limit(struct service *service, uint64_t bytes)
 		arena_set_limit(service->arena, 0);
 	}
 	atomic_store_explicit(&service->mem_limit, bytes, memory_order_relaxed);
+	service->ledger.header->mem_limit = bytes;
 	return 0;
+}
+
+int service_set_hot(struct service *service, uint64_t bytes)
+{
+	int error = store_set_hot(service->store, bytes);
+
+	if (!error)
+		service->ledger.header->hot = bytes;
+	return error;
 }
 
 int service_attach_thread(void *service)
@@ -173,4 +321,9 @@ int service_attach_thread(void *service)
 void service_detach_thread(void *service)
 {
 	fs_detach_thread(((struct service *)service)->fs);
+}
+
+void service_served(void *service)
+{
+	keeper_tell(((struct service *)service)->link, KEEPER_SERVED, NULL, 0);
 }

@@ -2,9 +2,10 @@
 /*
  * service.h - one filesystem being served: the rooms, put together
  *
- * Owns the arena, the store and the filesystem in it, and holds the numbers
- * that the operations need beside them. Made after the daemon's fork, before
- * the workers; outlives them.
+ * Owns the memfds, the arena, the store and the filesystem in them, and holds
+ * the numbers that the operations need beside them. The memfds are made in the
+ * process that keeps them; all else in the one that serves, which may be
+ * another one each time.
  */
 #ifndef ZRAMFS_SERVICE_H
 #define ZRAMFS_SERVICE_H
@@ -17,26 +18,40 @@
 
 #include "arena/arena.h"
 #include "fs/fs.h"
+#include "ledger.h"
 #include "options.h"
 #include "store/store.h"
 #include "transport.h"
 
 struct service {
+	int arena_fd; /* the memfds; -1: none yet */
+	int ledger_fd;
+	int link; /* to the keeper; -1: none */
+	struct ledger ledger;
 	struct arena *arena;
 	struct store *store;
 	struct fs *fs;
 	struct transport *transport;
 	uid_t owner; /* who started the daemon */
 	bool writeback;
-	bool block; /* see block.h */
+	bool block;		    /* see block.h */
 	unsigned int max_read;	    /* as mounted with; 0: no bound */
 	_Atomic uint64_t mem_limit; /* as asked for; 0: none */
 	uint64_t process_begin;	    /* what the process took when it began */
 };
 
 /*
- * Make an empty filesystem as options say, and start what works in the
- * background. Negative errno, and one line in message.
+ * Make the memfds, with nothing in them. Negative errno, and one line in
+ * message. They last until service_release().
+ */
+int service_hold(struct service *service, const struct options *options,
+		 char *message, size_t message_size);
+void service_release(struct service *service);
+
+/*
+ * Go on with the filesystem that is in the memfds, or if there is none, make
+ * an empty one as options say; and start what works in the background. Errors
+ * as above. service_stop() leaves in the memfds what is there.
  */
 int service_start(struct service *service, const struct options *options,
 		  char *message, size_t message_size);
@@ -48,8 +63,13 @@ void service_stop(struct service *service);
  */
 int service_set_mem_limit(struct service *service, uint64_t bytes);
 
+/* Change the bound of the hot tier. Errors as store_set_hot(). */
+int service_set_hot(struct service *service, uint64_t bytes);
+
 /* For worker threads, with a struct service. */
 int service_attach_thread(void *service);
 void service_detach_thread(void *service);
+/* Tell the keeper that requests are being served. */
+void service_served(void *service);
 
 #endif

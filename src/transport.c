@@ -10,17 +10,12 @@
  * read by anybody, so they are relaxed atomics that cost no more than plain
  * ones.
  */
-#include "transport.h"
+#include "transport_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/fuse.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,23 +25,9 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "request.h"
-
-#define PAGE 4096
 
 /* Enough for libfuse, a directory operation and the codecs' small frames. */
 #define STACK_SIZE (256 * 1024)
-
-/*
- * A worker's buffer: requests are read so that the data of a write begins at
- * the second page; replies are put together from the third page on, where no
- * request that has a reply with data still lies.
- */
-#define WRITE_HEADER \
-	(sizeof(struct fuse_in_header) + sizeof(struct fuse_write_in))
-#define REQUEST_START (PAGE - WRITE_HEADER)
-#define REPLY_START   (2 * PAGE)
-#define BUFFER_SIZE   (REPLY_START + REQUEST_DATA_MAX)
 
 /*
  * Messages above this make a buffer worth giving back, once none came for the
@@ -57,41 +38,6 @@
 
 /* Interrupts a worker's read(); does nothing else. */
 #define WAKE_SIGNAL SIGUSR2
-
-struct worker {
-	struct transport *transport;
-	pthread_t thread;
-	bool started;
-	char *buffer;
-	struct request request;
-	uint64_t seen_served; /* as the waiting thread saw them last */
-	uint64_t seen_large;
-	_Atomic int attached; /* 0 not yet, 1 done, or negative errno */
-	atomic_bool ended;
-	atomic_bool give_back;
-	/* A cache line apart from what others write. */
-	_Alignas(64) atomic_bool large; /* the buffer takes memory */
-	_Atomic uint64_t large_served;
-	_Atomic uint64_t served;
-	_Atomic uint64_t requests[TRANSPORT_OPCODES];
-};
-
-struct transport {
-	struct fuse_session *session;
-	int fd;
-	int event;   /* eventfd: a worker has ended, or has become large */
-	int signals; /* signalfd */
-	unsigned int max_read;
-	bool mounted;
-	atomic_bool stopping;
-	atomic_bool ending; /* asked for by transport_end() */
-	struct request_agreement agreement;
-	int (*attach)(void *userdata);
-	void (*detach)(void *userdata);
-	void *userdata;
-	unsigned int threads;
-	struct worker *workers;
-};
 
 /* --- what libfuse has to say ------------------------------------------- */
 
@@ -213,14 +159,7 @@ static int create_workers(struct transport *transport, unsigned int threads)
 		struct worker *worker = &transport->workers[i];
 
 		worker->transport = transport;
-		worker->buffer = mmap(NULL, BUFFER_SIZE, PROT_READ | PROT_WRITE,
-				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (worker->buffer == MAP_FAILED) {
-			worker->buffer = NULL;
-			return -ENOMEM;
-		}
 		worker->request.agreement = &transport->agreement;
-		worker->request.reply = worker->buffer + REPLY_START;
 	}
 	return 0;
 }
@@ -237,7 +176,9 @@ int transport_create(struct transport **result,
 	transport->fd = transport->event = transport->signals = -1;
 	transport->attach = config->attach;
 	transport->detach = config->detach;
+	transport->served = config->served;
 	transport->userdata = config->userdata;
+	transport->owner = true;
 
 	error = create_session(transport, config, message, message_size);
 	if (error)
@@ -262,17 +203,12 @@ unsigned int transport_max_read(const struct transport *transport)
 
 void transport_destroy(struct transport *transport)
 {
-	unsigned int i;
-
 	if (!transport)
 		return;
-	if (transport->mounted)
+	if (transport->mounted && transport->owner)
 		fuse_session_unmount(transport->session);
 	if (transport->session)
 		fuse_session_destroy(transport->session);
-	for (i = 0; i < transport->threads; i++)
-		if (transport->workers[i].buffer)
-			munmap(transport->workers[i].buffer, BUFFER_SIZE);
 	free(transport->workers);
 	if (transport->event >= 0)
 		close(transport->event);
@@ -281,7 +217,36 @@ void transport_destroy(struct transport *transport)
 	free(transport);
 }
 
+void transport_disown(struct transport *transport)
+{
+	transport->owner = false;
+}
+
+void transport_own(struct transport *transport)
+{
+	transport->owner = true;
+}
+
 /* --- mounting ---------------------------------------------------------- */
+
+/* The reply is not for the kernel: it has one. */
+static ssize_t keep_reply(struct request *request, const struct iovec *iov,
+			  int count)
+{
+	size_t length = 0;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		size_t part = iov[i].iov_len;
+
+		if (part > LEDGER_MESSAGE_MAX - length)
+			part = LEDGER_MESSAGE_MAX - length;
+		memcpy(request->keep + length, iov[i].iov_base, part);
+		length += part;
+	}
+	request->kept = length;
+	return (ssize_t)length;
+}
 
 static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
 {
@@ -290,6 +255,8 @@ static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
 
 	if (request)
 		request_adjust_reply(request, iov, count);
+	if (request && request->keep)
+		return keep_reply(request, iov, count);
 	sent = writev(fd, iov, count);
 	/*
 	 * ENOENT: nobody waits for this answer any more. ENODEV: unmounted.
@@ -403,27 +370,47 @@ static void give_buffer_back(struct worker *worker)
 	if (!atomic_load_explicit(&worker->give_back, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&worker->give_back, false, memory_order_relaxed);
-	/* A private mapping of ours: it cannot fail. */
-	madvise(worker->buffer, BUFFER_SIZE, MADV_DONTNEED);
+	ledger_release_buffer(worker->transport->ledger,
+			      worker - worker->transport->workers);
 	atomic_store_explicit(&worker->large, false, memory_order_relaxed);
 }
 
-static void serve(struct worker *worker, void *message, size_t length)
+void transport_serve(struct worker *worker, void *message, size_t length)
 {
 	struct request *request = &worker->request;
+	struct transport *transport = worker->transport;
+	struct fuse_in_header *in = message;
 	struct fuse_buf buf = {0};
 	size_t received = length;
 	uint32_t opcode;
 
-	buf.mem = request_receive(request, message, &length);
-	buf.size = length;
-	opcode = request->opcode < TRANSPORT_OPCODES ? request->opcode : 0;
+	opcode = in->opcode < TRANSPORT_OPCODES ? in->opcode : 0;
 	count_one(&worker->requests[opcode]);
-	fuse_session_process_buf(worker->transport->session, &buf);
+	if (opcode == FUSE_INIT) {
+		transport_agree(transport, message, length);
+	} else {
+		buf.mem = request_receive(request, message, &length);
+		buf.size = length;
+		fuse_session_process_buf(transport->session, &buf);
+	}
 	count_one(&worker->served);
+	/* Nothing is left to do of it, should this be the last. */
+	in->len = 0;
 	note_large(worker, received > request->reply_length
 				   ? received
 				   : request->reply_length);
+}
+
+/* Once, after the first request. */
+static void tell_served(struct transport *transport)
+{
+	if (atomic_load_explicit(&transport->has_served,
+				 memory_order_relaxed) ||
+	    atomic_exchange_explicit(&transport->has_served, true,
+				     memory_order_relaxed))
+		return;
+	if (transport->served)
+		transport->served(transport->userdata);
 }
 
 static void serve_all(struct worker *worker)
@@ -438,7 +425,8 @@ static void serve_all(struct worker *worker)
 		give_buffer_back(worker);
 		length = read(transport->fd, message, room);
 		if (length >= (ssize_t)sizeof(struct fuse_in_header)) {
-			serve(worker, message, length);
+			transport_serve(worker, message, length);
+			tell_served(transport);
 			continue;
 		}
 		if (length >= 0)
@@ -555,9 +543,6 @@ int transport_start(struct transport *transport)
 	/* No SA_RESTART: read() has to come back. */
 	if (sigaction(WAKE_SIGNAL, &wake, NULL))
 		return -errno;
-	transport->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (transport->event < 0)
-		return -errno;
 	end_signals(&signals);
 	transport->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (transport->signals < 0)
@@ -648,24 +633,27 @@ static void look_at_buffers(struct transport *transport)
 
 void transport_end(struct transport *transport)
 {
-	atomic_store_explicit(&transport->ending, true, memory_order_relaxed);
+	atomic_store_explicit(&transport->ledger->header->ending, 1,
+			      memory_order_relaxed);
 	notify(transport);
 }
 
-int transport_wait(struct transport *transport)
+int transport_wait(struct transport *transport, int link,
+		   bool (*on_link)(void *userdata))
 {
 	struct pollfd fds[] = {
 		{.fd = transport->signals, .events = POLLIN},
 		{.fd = transport->event, .events = POLLIN},
+		{.fd = link, .events = POLLIN},
 	};
 	struct signalfd_siginfo signal;
 	uint64_t count;
 	int ready;
 
 	while (!any_ended(transport) &&
-	       !atomic_load_explicit(&transport->ending,
+	       !atomic_load_explicit(&transport->ledger->header->ending,
 				     memory_order_relaxed)) {
-		ready = poll(fds, 2, any_large(transport) ? TICK_MS : -1);
+		ready = poll(fds, 3, any_large(transport) ? TICK_MS : -1);
 		if (ready == 0) {
 			look_at_buffers(transport);
 			continue;
@@ -673,6 +661,8 @@ int transport_wait(struct transport *transport)
 		if (read(transport->signals, &signal, sizeof(signal)) ==
 		    sizeof(signal))
 			return signal.ssi_signo;
+		if (fds[2].revents && !on_link(transport->userdata))
+			fds[2].fd = -1;
 		/* Only to empty it; the loop looks at everything. */
 		if (read(transport->event, &count, sizeof(count)) < 0)
 			continue;

@@ -7,14 +7,18 @@
  * serves it to its end; then the next. It knows nothing of files: requests go
  * to the low-level operations it was given.
  *
- * Life: create, mount, start, wait, stop, destroy, all from one thread, which
- * has called transport_block_signals() before it made any other thread.
+ * Life: create, mount, attach, start, wait, stop, destroy, all from one thread,
+ * which has called transport_block_signals() before it made any other thread.
+ * A child of the process that mounted goes on with attach, and may do so again
+ * after another child has died: the ledger (ledger.h) tells what the dead one
+ * had agreed with the kernel and which requests it has left behind.
  * Errors are negative errno, with one line in message where there is one.
  */
 #ifndef ZRAMFS_TRANSPORT_H
 #define ZRAMFS_TRANSPORT_H
 
 #include <fuse_lowlevel.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,7 +35,11 @@ struct transport_config {
 	/* Called by each worker at its start and its end. */
 	int (*attach)(void *userdata);
 	void (*detach)(void *userdata);
+	/* The first request since the start has been answered. Any worker. */
+	void (*served)(void *userdata);
 };
+
+struct ledger;
 
 /*
  * Block the signals that end transport_wait() and the one that wakes workers,
@@ -51,14 +59,28 @@ unsigned int transport_max_read(const struct transport *transport);
 int transport_mount(struct transport *transport, const char *mountpoint,
 		    char *message, size_t message_size);
 
+/*
+ * Take the ledger's buffers, and if it is another process's, its place: agree
+ * with the kernel as it had, do the forgets it had read, and serve again what
+ * it had not answered. Where the kernel cannot send those requests once more
+ * (Linux before 6.9) they are answered EIO. The ledger outlives the transport.
+ */
+int transport_attach(struct transport *transport, const struct ledger *ledger);
+
+/* Another will unmount, or nobody: not transport_destroy(). */
+void transport_disown(struct transport *transport);
+void transport_own(struct transport *transport);
 /* Start the workers. When one cannot start, none is left running. */
 int transport_start(struct transport *transport);
 
 /*
  * Wait until the filesystem is unmounted (0) or a signal asks to end (its
  * number). Meanwhile, sees to it that idle workers' buffers take no memory.
+ * on_link is called when there is something to read from link (-1: none);
+ * false: it need not be called again.
  */
-int transport_wait(struct transport *transport);
+int transport_wait(struct transport *transport, int link,
+		   bool (*on_link)(void *userdata));
 
 /* transport_wait() is to come back with 0, as if unmounted. Any thread. */
 void transport_end(struct transport *transport);

@@ -112,10 +112,15 @@ equal "its type" "$(stat -f -c %T "$DIR")" fuseblk
 equal "its name in the list of mounts" \
 	"$(findmnt -n -o SOURCE,FSTYPE "$DIR" | tr -s ' ')" \
 	"zramfs fuse.zramfs"
-PID=$(daemon_pids "$DIR")
-equal "one daemon serves it" "$(wc -w <<<"$PID")" 1
+equal "a keeper and a worker serve it" "$(daemon_pids "$DIR" | wc -l)" 2
+WORKER=$(worker_of "$DIR")
+PID=$(keeper_of "$DIR")
+equal "its pid is the worker's" "$(stat_of pid)" "$WORKER"
 equal "it keeps no terminal" \
 	"$(readlink "/proc/$PID/fd/0" "/proc/$PID/fd/1" "/proc/$PID/fd/2" | sort -u)" \
+	/dev/null
+equal "nor does its worker" \
+	"$(readlink "/proc/$WORKER/fd/0" "/proc/$WORKER/fd/1" "/proc/$WORKER/fd/2" | sort -u)" \
 	/dev/null
 equal "it keeps no directory" "$(readlink "/proc/$PID/cwd")" /
 equal "it leads a session of its own" "$(ps -o sid= -p "$PID" | tr -d ' ')" "$PID"
@@ -170,10 +175,11 @@ exec 9<&-
 check "umount" umount "$DIR"
 MOUNTS=()
 check "umount ends the daemon" ended "$PID"
+check "umount ends the worker" ended "$WORKER"
 
 for signal in TERM INT HUP; do
 	check "mounts again" try_mount "$DIR" ""
-	PID=$(daemon_pids "$DIR")
+	PID=$(keeper_of "$DIR")
 	echo data >"$DIR/file"
 	kill -$signal "$PID"
 	check "SIG$signal ends the daemon" ended "$PID"
@@ -182,7 +188,7 @@ for signal in TERM INT HUP; do
 done
 
 check "mounts once more" try_mount "$DIR" ""
-PID=$(daemon_pids "$DIR")
+PID=$(keeper_of "$DIR")
 exec 9>"$DIR/file"
 kill "$PID"
 check "an open file does not keep the daemon" ended "$PID"

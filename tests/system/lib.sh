@@ -126,6 +126,22 @@ daemon_pids() {
 	return 0
 }
 
+# keeper_of DIRECTORY, worker_of DIRECTORY: one of them. Without a keeper, the
+# one process there is counts as it.
+keeper_of() {
+	local pid
+	for pid in $(daemon_pids "$1"); do
+		grep -qx zramfs-worker "/proc/$pid/comm" || echo "$pid"
+	done
+}
+worker_of() {
+	local pid
+	for pid in $(daemon_pids "$1"); do
+		grep -qx zramfs-worker "/proc/$pid/comm" && echo "$pid"
+	done
+	return 0
+}
+
 # try_mount DIRECTORY OPTIONS: mount there; status and message as given.
 try_mount() {
 	local options=$2${MOUNT_OPTIONS:+,$MOUNT_OPTIONS} status

@@ -79,6 +79,7 @@ static void test_defaults(void **state)
 	assert_int_equal(options.codec.level, 1);
 	assert_ptr_equal(options.pool, &pool_zsmalloc);
 	assert_true(options.dedup);
+	assert_true(options.keeper);
 	assert_in_range(options.threads, 2, 16);
 	assert_false(options.writeback);
 	assert_false(options.foreground);
@@ -93,7 +94,7 @@ static void test_every_option_is_taken(void **state)
 	ACCEPT("-o",
 	       "size=3g,mem_limit=100M,hot=64k,nr_inodes=10k,mode=0750,uid=7,"
 	       "gid=4294967294,alg=zstd:-5,pool=z3fold,dedup=off,threads=256,"
-	       "writeback",
+	       "keeper=off,writeback",
 	       "/mnt");
 	assert_int_equal(options.size, 3ull << 30);
 	assert_int_equal(options.mem_limit, 100 << 20);
@@ -107,6 +108,7 @@ static void test_every_option_is_taken(void **state)
 	assert_int_equal(options.codec.level, -5);
 	assert_ptr_equal(options.pool, &pool_z3fold);
 	assert_false(options.dedup);
+	assert_false(options.keeper);
 	assert_int_equal(options.threads, 256);
 	assert_true(options.writeback);
 }
@@ -237,9 +239,9 @@ static void test_options_for_mount_alone_are_dropped(void **state)
 
 static void test_options_libfuse_would_refuse(void **state)
 {
-	REJECT("'keeper=on' is no option of zramfs, FUSE or mount: see zramfs "
+	REJECT("'keep=on' is no option of zramfs, FUSE or mount: see zramfs "
 	       "--help",
-	       "/mnt", "-o", "keeper=on");
+	       "/mnt", "-o", "keep=on");
 	REJECT("'Size=1g' is no option of zramfs, FUSE or mount: see zramfs "
 	       "--help",
 	       "/mnt", "-oSize=1g");
@@ -315,6 +317,8 @@ static void test_bad_values(void **state)
 	       "/mnt", "-oalg=");
 	REJECT("pool=slab is not possible: use zsmalloc, z3fold or zbud",
 	       "/mnt", "-opool=slab");
+	REJECT("keeper=yes is not possible: use on or off", "/mnt",
+	       "-okeeper=yes");
 	REJECT("dedup=yes is not possible: use on or off", "/mnt",
 	       "-odedup=yes");
 	REJECT("threads=0 is out of range: use a whole number from 1 to 256",

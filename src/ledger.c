@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ledger.c - see ledger.h
+ */
+#include "ledger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LEDGER_MAGIC 0x317265676c617a7aull /* "zzalger1" */
+
+#define LEDGER_PAGE 4096u
+
+_Static_assert(sizeof(struct ledger_header) <= LEDGER_PAGE, "is one page");
+
+static size_t ledger_size(unsigned int threads)
+{
+	return LEDGER_PAGE + (size_t)threads * LEDGER_BUFFER_SIZE;
+}
+
+int ledger_create(unsigned int threads)
+{
+	struct ledger_header header = {
+		.magic = LEDGER_MAGIC,
+		.version = LEDGER_VERSION,
+		.threads = threads,
+	};
+	int fd = memfd_create("zramfs-ledger", MFD_CLOEXEC);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)ledger_size(threads)) < 0) {
+		error = -errno;
+	} else if (pwrite(fd, &header, sizeof(header), 0) != sizeof(header)) {
+		error = -ENOMEM; /* of which there is too little for a page */
+	} else {
+		return fd;
+	}
+	close(fd);
+	return error;
+}
+
+static bool is_ledger(const struct ledger_header *header, size_t size)
+{
+	return header->magic == LEDGER_MAGIC &&
+	       header->version == LEDGER_VERSION &&
+	       size == ledger_size(header->threads);
+}
+
+int ledger_map(struct ledger *ledger, int fd)
+{
+	struct ledger_header header;
+	struct stat stat_buf;
+	void *base;
+
+	if (fstat(fd, &stat_buf) < 0)
+		return -errno;
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    !is_ledger(&header, (size_t)stat_buf.st_size))
+		return -EPROTO;
+	*ledger = (struct ledger){
+		.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3),
+		.size = (size_t)stat_buf.st_size,
+	};
+	if (ledger->fd < 0)
+		return -errno;
+	base = mmap(NULL, ledger->size, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_NORESERVE, ledger->fd, 0);
+	if (base == MAP_FAILED) {
+		int error = -errno;
+
+		close(ledger->fd);
+		return error;
+	}
+	/* What clients write is in there; a dump is no place for it. */
+	madvise(base, ledger->size, MADV_DONTDUMP);
+	ledger->header = base;
+	ledger->buffers = (char *)base + LEDGER_PAGE;
+	return 0;
+}
+
+void ledger_unmap(struct ledger *ledger)
+{
+	if (!ledger->header)
+		return;
+	munmap(ledger->header, ledger->size);
+	close(ledger->fd);
+	ledger->header = NULL;
+}
+
+char *ledger_buffer(const struct ledger *ledger, unsigned int thread)
+{
+	return ledger->buffers + (size_t)thread * LEDGER_BUFFER_SIZE;
+}
+
+void ledger_release_buffer(const struct ledger *ledger, unsigned int thread)
+{
+	/* Where the system cannot, the memory just stays. */
+	madvise(ledger_buffer(ledger, thread), LEDGER_BUFFER_SIZE, MADV_REMOVE);
+}

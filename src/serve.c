@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * serve.c - see serve.h
+ *
+ * What the keeper does, what a worker does, and with keeper=off the one
+ * process that is both.
+ */
+#include "serve.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "block.h"
+#include "daemon.h"
+#include "keeper.h"
+#include "log.h"
+#include "options.h"
+#include "service.h"
+#include "transport.h"
+
+struct server {
+	struct service *service;
+	const struct options *options;
+	const char *mountpoint;
+	struct block *block; /* NULL: not in block mode */
+};
+
+/*
+ * Each malloc arena costs memory that is mostly empty: one is enough, for what
+ * the daemon allocates while it serves is small and short-lived. What it frees
+ * goes back soon.
+ */
+static void keep_heap_small(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_TRIM_THRESHOLD, 64 * 1024);
+	mallopt(M_TOP_PAD, 16 * 1024);
+}
+
+/* --- being a worker ---------------------------------------------------- */
+
+static bool mount_answers(const char *root)
+{
+	struct stat stat_buf;
+
+	if (!stat(root, &stat_buf) && stat_buf.st_ino == FS_ROOT_INO)
+		return true;
+	log_line(LOG_ERR, "%s: mounted, but does not answer: %s", root,
+		 strerror(errno));
+	return false;
+}
+
+/* In block mode: what this is for. */
+static bool mount_block(struct server *server)
+{
+	char message[512];
+
+	if (!server->block)
+		return true;
+	if (block_mount(server->block, server->mountpoint, message,
+			sizeof(message))) {
+		log_line(LOG_ERR, "%s", message);
+		return false;
+	}
+	server->service->ledger.header->block_device =
+		block_device(server->block);
+	return true;
+}
+
+/* What another worker has mounted. */
+static bool adopt_block(struct server *server)
+{
+	dev_t device = server->service->ledger.header->block_device;
+
+	if (!server->block || !device ||
+	    !block_adopt(server->block, server->mountpoint, device))
+		return true;
+	log_line(LOG_ERR, "%s", strerror(ENOMEM));
+	return false;
+}
+
+static void unmount_block(struct server *server)
+{
+	if (server->block)
+		block_unmount(server->block);
+}
+
+/* Let go of the terminal, and of who waits for the mount. */
+static bool become_ready(const struct server *server)
+{
+	int link = server->service->link;
+	int error = 0;
+
+	if (!server->options->foreground)
+		error = link >= 0 ? daemon_detach() : daemon_ready();
+	if (error)
+		log_line(LOG_ERR, "/dev/null: %s", strerror(-error));
+	else
+		keeper_tell(link, KEEPER_READY, NULL, 0);
+	return !error;
+}
+
+/* The first worker: there is somebody who waits for the mount. */
+static bool begin(struct server *server)
+{
+	const char *root =
+		server->block ? block_root(server->block) : server->mountpoint;
+
+	if (!mount_answers(root) || !mount_block(server))
+		return false;
+	if (become_ready(server))
+		return true;
+	unmount_block(server);
+	return false;
+}
+
+/* The keeper says nothing; but when it dies, that can be read. */
+static bool on_link(void *userdata)
+{
+	struct service *service = userdata;
+	char byte;
+
+	if (recv(service->link, &byte, 1, MSG_DONTWAIT) != 0)
+		return true;
+	log_line(LOG_WARNING,
+		 "the keeper is gone: serving on, but for no longer than this "
+		 "process lives");
+	transport_own(service->transport);
+	return false;
+}
+
+static int start_serving(struct server *server)
+{
+	struct service *service = server->service;
+	char message[512];
+	int error;
+
+	if (service_start(service, server->options, message, sizeof(message))) {
+		log_line(LOG_ERR, "%s", message);
+		return EXIT_FAILURE;
+	}
+	error = transport_attach(service->transport, &service->ledger);
+	if (!error)
+		error = transport_start(service->transport);
+	if (!error)
+		return 0;
+	log_line(LOG_ERR, "cannot start %u worker threads: %s",
+		 server->options->threads, strerror(-error));
+	return EXIT_FAILURE;
+}
+
+/* Until the end. */
+static int be_worker(struct server *server, bool first)
+{
+	struct service *service = server->service;
+	struct transport *transport = service->transport;
+	int status = start_serving(server);
+	int end;
+
+	if (status)
+		return status;
+	if (!(first ? begin(server) : adopt_block(server))) {
+		transport_stop(transport);
+		return EXIT_FAILURE;
+	}
+	end = transport_wait(transport, service->link, on_link);
+	if (end)
+		unmount_block(server);
+	transport_stop(transport);
+	if (end)
+		log_line(LOG_INFO, "%s: unmounted on signal %d",
+			 server->mountpoint, end);
+	return 0;
+}
+
+/* In a process of its own. */
+static int work(void *context, int link, bool first)
+{
+	struct server *server = context;
+	struct service *service = server->service;
+	int status;
+
+	daemon_disown();
+	service->link = link;
+	transport_disown(service->transport);
+	status = be_worker(server, first);
+	transport_destroy(service->transport);
+	service_stop(service);
+	return status;
+}
+
+/* --- being the keeper -------------------------------------------------- */
+
+static int report_ready(void *context)
+{
+	const struct server *server = context;
+	int error;
+
+	if (server->options->foreground)
+		return 0;
+	error = daemon_ready();
+	if (error)
+		log_line(LOG_ERR, "/dev/null: %s", strerror(-error));
+	return error ? EXIT_FAILURE : 0;
+}
+
+static int keep(struct server *server)
+{
+	const struct keeper_config config = {
+		.work = work,
+		.ready = report_ready,
+		.context = server,
+	};
+	bool lost;
+	int status = keeper_run(&config, &lost);
+
+	/* Whoever uses it is to see an error, and not an empty directory. */
+	if (lost)
+		transport_disown(server->service->transport);
+	return status;
+}
+
+/* --- both -------------------------------------------------------------- */
+
+static int mount_transport(struct server *server)
+{
+	struct transport *transport = server->service->transport;
+	const char *where = server->mountpoint;
+	char message[512];
+
+	if (server->options->block) {
+		if (block_create(&server->block, server->options, message,
+				 sizeof(message))) {
+			log_line(LOG_ERR, "%s", message);
+			return EXIT_FAILURE;
+		}
+		where = block_connection(server->block);
+	}
+	if (transport_mount(transport, where, message, sizeof(message))) {
+		log_line(LOG_ERR, "cannot mount on %s: %s", server->mountpoint,
+			 message);
+		return EXIT_FAILURE;
+	}
+	return 0;
+}
+
+static int run(struct server *server)
+{
+	char message[512];
+	int status, error;
+
+	keep_heap_small();
+	error = transport_block_signals();
+	if (error) {
+		log_line(LOG_ERR, "cannot block signals: %s", strerror(-error));
+		return EXIT_FAILURE;
+	}
+	if (service_hold(server->service, server->options, message,
+			 sizeof(message))) {
+		log_line(LOG_ERR, "%s", message);
+		return EXIT_FAILURE;
+	}
+	status = mount_transport(server);
+	if (status)
+		return status;
+	return server->options->keeper ? keep(server) : be_worker(server, true);
+}
+
+int serve(struct service *service, const struct options *options,
+	  const char *mountpoint)
+{
+	struct server server = {
+		.service = service,
+		.options = options,
+		.mountpoint = mountpoint,
+	};
+	int status = run(&server);
+
+	/* The mount ends first, then what it showed. */
+	transport_destroy(service->transport);
+	service->transport = NULL;
+	block_destroy(server.block);
+	service_stop(service);
+	service_release(service);
+	return status;
+}

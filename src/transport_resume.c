@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * transport_resume.c - to go on where a dead worker has stopped
+ *
+ * All in the main thread, before any other serves. The order matters:
+ *
+ *   1. The agreement: libfuse gets the kernel's FUSE_INIT once more, from the
+ *      ledger; what it answers is kept and not sent.
+ *   2. Forgets that were read and not done, from the dead worker's buffers:
+ *      the kernel sends them once.
+ *   3. The kernel puts what was read and not answered back into its queue, in
+ *      front, and marks it (FUSE_NOTIFY_RESEND, Linux 6.9). It is served here
+ *      up to the first request that has no mark. Older kernels get an error
+ *      for each.
+ *
+ * Protocol: <linux/fuse.h>, versions 7.38 to 7.40.
+ */
+#include "transport_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "log.h"
+
+/* Since 7.39 and 7.40; not in every header yet. */
+#define NOTIFY_RESEND 7
+#define HAS_RESEND    (1ULL << 39)
+#define UNIQUE_RESEND (1ULL << 63)
+
+/* --- the agreement ----------------------------------------------------- */
+
+static const struct fuse_init_in *init_body(const struct ledger_header *header)
+{
+	return (const void *)(header->init + sizeof(struct fuse_in_header));
+}
+
+static uint32_t init_length(const struct ledger_header *header)
+{
+	/* Acquire: the message is whole. */
+	return atomic_load_explicit(&header->init_length, memory_order_acquire);
+}
+
+static bool can_resend(const struct ledger_header *header)
+{
+	const struct fuse_init_in *in = init_body(header);
+
+	return (in->flags & FUSE_INIT_EXT) &&
+	       ((uint64_t)in->flags2 << 32 & HAS_RESEND);
+}
+
+/* Have libfuse answer the kernel's FUSE_INIT, and keep the answer. */
+static void replay_init(struct transport *transport)
+{
+	struct ledger_header *header = transport->ledger->header;
+	_Alignas(8) char message[LEDGER_MESSAGE_MAX];
+	struct request *request = request_current();
+	size_t length = init_length(header);
+	struct fuse_buf buf = {0};
+
+	memcpy(message, header->init, length);
+	buf.mem = request_receive(request, message, &length);
+	buf.size = length;
+	request->keep = header->reply;
+	fuse_session_process_buf(transport->session, &buf);
+	request->keep = NULL;
+	header->reply_length = (uint32_t)request->kept;
+}
+
+void transport_agree(struct transport *transport, const void *message,
+		     size_t length)
+{
+	struct ledger_header *header = transport->ledger->header;
+	const struct fuse_in_header *in = message;
+
+	if (!init_length(header)) {
+		if (length > LEDGER_MESSAGE_MAX)
+			length = LEDGER_MESSAGE_MAX;
+		memcpy(header->init, message, length);
+		/* Release: the message is whole before its length is there. */
+		atomic_store_explicit(&header->init_length, (uint32_t)length,
+				      memory_order_release);
+		replay_init(transport);
+	}
+	((struct fuse_out_header *)header->reply)->unique = in->unique;
+	if (write(transport->fd, header->reply, header->reply_length) < 0)
+		log_line(LOG_ERR, "cannot agree with the kernel: %s",
+			 strerror(errno));
+}
+
+/* --- what was left behind ---------------------------------------------- */
+
+/* NULL: the worker had finished what it served. */
+static struct fuse_in_header *left_behind(const struct worker *worker)
+{
+	struct fuse_in_header *in =
+		(struct fuse_in_header *)(worker->buffer + REQUEST_START);
+
+	return in->len >= sizeof(*in) && in->len <= BUFFER_SIZE ? in : NULL;
+}
+
+static bool is_forget(const struct fuse_in_header *in)
+{
+	return in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET;
+}
+
+static void serve_here(struct transport *transport, void *message,
+		       size_t length)
+{
+	transport_serve(&transport->workers[0], message, length);
+}
+
+static void do_forgets(struct transport *transport)
+{
+	unsigned int i;
+
+	for (i = 0; i < transport->threads; i++) {
+		struct fuse_in_header *in = left_behind(&transport->workers[i]);
+
+		if (in && is_forget(in))
+			serve_here(transport, in, in->len);
+	}
+}
+
+/* Requests that the kernel will not send again, and waits for. */
+static void refuse_requests(struct transport *transport)
+{
+	unsigned int i;
+
+	for (i = 0; i < transport->threads; i++) {
+		struct fuse_in_header *in = left_behind(&transport->workers[i]);
+		struct fuse_out_header out = {
+			.len = sizeof(out),
+			.error = -EIO,
+		};
+
+		if (!in || is_forget(in) || in->opcode == FUSE_INTERRUPT ||
+		    in->opcode == FUSE_INIT)
+			continue;
+		out.unique = in->unique;
+		/* ENOENT: it was answered before the death. */
+		if (write(transport->fd, &out, sizeof(out)) ==
+		    (ssize_t)sizeof(out))
+			log_line(LOG_WARNING,
+				 "a request was lost with the worker");
+		in->len = 0;
+	}
+}
+
+static int ask_again(struct transport *transport)
+{
+	struct fuse_out_header out = {
+		.len = sizeof(out),
+		.error = NOTIFY_RESEND,
+	};
+
+	if (write(transport->fd, &out, sizeof(out)) < 0 && errno != ENODEV)
+		return -errno;
+	return 0;
+}
+
+static int set_blocking(struct transport *transport, bool blocking)
+{
+	int flags = fcntl(transport->fd, F_GETFL);
+
+	if (flags < 0)
+		return -errno;
+	flags = blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+	return fcntl(transport->fd, F_SETFL, flags) < 0 ? -errno : 0;
+}
+
+/* Up to the first request that was not sent before. */
+static void serve_resent(struct transport *transport)
+{
+	char *message = transport->workers[0].buffer + REQUEST_START;
+	const struct fuse_in_header *in = (const void *)message;
+	bool more = true;
+
+	while (more) {
+		ssize_t length = read(transport->fd, message,
+				      BUFFER_SIZE - REQUEST_START);
+
+		if (length < (ssize_t)sizeof(*in)) {
+			more = length < 0 &&
+			       (errno == EINTR || errno == ENOENT);
+			continue;
+		}
+		/* Those have no answer, and so no mark, and come in between. */
+		more = is_forget(in) || in->opcode == FUSE_INTERRUPT ||
+		       (in->unique & UNIQUE_RESEND);
+		serve_here(transport, message, (size_t)length);
+	}
+}
+
+static int resume_requests(struct transport *transport)
+{
+	int error;
+
+	if (!can_resend(transport->ledger->header)) {
+		refuse_requests(transport);
+		return 0;
+	}
+	error = set_blocking(transport, false);
+	if (!error)
+		error = ask_again(transport);
+	if (!error)
+		serve_resent(transport);
+	return error;
+}
+
+static int resume(struct transport *transport)
+{
+	int error = transport->attach(transport->userdata);
+
+	if (error)
+		return error;
+	request_set_current(&transport->workers[0].request);
+	replay_init(transport);
+	do_forgets(transport);
+	error = resume_requests(transport);
+	request_set_current(NULL);
+	transport->detach(transport->userdata);
+	return error;
+}
+
+int transport_attach(struct transport *transport, const struct ledger *ledger)
+{
+	unsigned int i;
+	int error = 0;
+
+	transport->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (transport->event < 0)
+		return -errno;
+	transport->ledger = ledger;
+	for (i = 0; i < transport->threads; i++) {
+		struct worker *worker = &transport->workers[i];
+
+		worker->buffer = ledger_buffer(ledger, i);
+		worker->request.reply = worker->buffer + REPLY_START;
+	}
+	if (init_length(ledger->header))
+		error = resume(transport);
+	/* A worker that died in between has left it otherwise. */
+	if (!error)
+		error = set_blocking(transport, true);
+	return error;
+}

@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The worker is killed, again and again: files, open handles, unlinked files,
+# directories, locks and settings are as before, and nobody sees an error.
+. "$(dirname "$0")/lib.sh"
+
+mount_zramfs size=512m,hot=8m
+: "${KILLS:=15}" # for each load
+
+# The worker that is there now dies, and another has come when this returns.
+kill_worker() {
+	local pid
+	pid=$(worker_of "$MNT")
+	kill -KILL "$pid" || return
+	until [ "$(worker_of "$MNT" | grep -vx "$pid" | wc -l)" = 1 ]; do
+		sleep 0.01
+	done
+}
+
+# --- at rest -----------------------------------------------------------------
+
+KEEPER=$(keeper_of "$MNT")
+WORKER=$(worker_of "$MNT")
+between "the keeper's own memory is small, in KiB" \
+	"$(awk '/^Private_(Clean|Dirty):/ { sum += $2 } END { print sum }' \
+		"/proc/$KEEPER/smaps_rollup")" 0 $(sanitized && echo 100000 || echo 300)
+equal "the keeper has one thread" "$(ls "/proc/$KEEPER/task" | wc -l)" 1
+equal "the keeper does not map the data" \
+	"$(grep -c memfd:zramfs "/proc/$KEEPER/maps")" 0
+
+cp -r src "$MNT/src"
+sums "$MNT/src" >"$TEST_DIR/sums"
+mkdir "$MNT/dir"
+mkfifo "$MNT/fifo"
+ln -s target "$MNT/link"
+ln "$MNT/src/main.c" "$MNT/hard"
+setfattr -n user.color -v blue "$MNT/hard"
+"$HELPERS/datafile" write "$MNT/random" random 1 $((8 << 20)) >/dev/null
+truncate -s 1g "$MNT/sparse"
+echo open >"$MNT/open"
+exec 7<>"$MNT/open"
+echo gone >"$MNT/gone"
+exec 8<"$MNT/gone"
+rm "$MNT/gone"
+exec 9>"$MNT/lock"
+flock 9
+"$CTL" set "$MNT" size=256m
+"$CTL" set "$MNT" mem_limit=128m
+"$CTL" set "$MNT" hot=4m
+(cd "$MNT" && exec find . -printf '%p %i %m %n %u %s %l %T@\n') | sort >"$TEST_DIR/list"
+
+check "the worker is killed" kill_worker
+refuses "it was" kill -0 "$WORKER"
+equal "the keeper stays" "$(keeper_of "$MNT")" "$KEEPER"
+check "the check finds nothing" "$CTL" check --verify "$MNT"
+drop_caches
+check "all names and attributes are the same" \
+	diff "$TEST_DIR/list" \
+	<(cd "$MNT" && find . -printf '%p %i %m %n %u %s %l %T@\n' | sort)
+check "all data is the same" diff "$TEST_DIR/sums" <(sums "$MNT/src")
+check "large data too" \
+	"$HELPERS/datafile" verify "$MNT/random" random 1 $((8 << 20))
+equal "an attribute is the same" \
+	"$(getfattr --absolute-names --only-values -n user.color "$MNT/hard")" blue
+echo written >&7
+equal "an open file can be written" "$(cat "$MNT/open")" written
+equal "an unlinked one can be read" "$(cat <&8)" gone
+refuses "a lock is still held" flock -n "$MNT/lock" true
+equal "size= is as set" "$(stat_of size)" $((256 << 20))
+equal "mem_limit= is as set" "$(stat_of mem_limit)" $((128 << 20))
+equal "hot= is as set" "$(stat_of hot_limit)" $((4 << 20))
+exec 7>&- 8<&- 9>&-
+flock -n "$MNT/lock" true || not_ok "a lock can be let go"
+rm -r "${MNT:?}"/*
+equal "all can be deleted" "$(stat_of inodes_used)" 1
+"$CTL" set "$MNT" mem_limit=0
+"$CTL" set "$MNT" size=512m
+
+# --- at work -----------------------------------------------------------------
+
+# under_kills NAME COMMAND...: it must end well, killed as it is.
+under_kills() {
+	local name=$1 load i=0 status
+	shift
+	"$@" >"$TEST_DIR/load.log" 2>&1 &
+	load=$!
+	while kill -0 $load 2>/dev/null && [ $i -lt "$KILLS" ]; do
+		sleep 0.0$((RANDOM % 9 + 1))
+		kill_worker
+		i=$((i + 1))
+	done
+	wait $load
+	status=$?
+	if [ $status -eq 0 ]; then
+		ok "$name, $i kills"
+	else
+		not_ok "$name, $i kills" "$(tail -n 20 "$TEST_DIR/load.log")"
+	fi
+	check "$name: the check finds nothing" "$CTL" check --verify "$MNT"
+}
+
+unpack_and_delete() {
+	local i
+	for ((i = 0; i < 12; i++)); do
+		tar -C "$MNT" -xf "$TEST_DIR/tree.tar" || return
+		diff -r src "$MNT/src" || return
+		rm -r "$MNT/src" || return
+	done
+}
+tar -cf "$TEST_DIR/tree.tar" src
+under_kills "unpacking and deleting" unpack_and_delete
+equal "nothing is left of it" "$(ls -A "$MNT")" ""
+equal "not even inodes" "$(stat_of inodes_used)" 1
+
+# Each either works or does not, but never says one and does the other.
+names() {
+	local i
+	for ((i = 0; i < 300; i++)); do
+		mkdir "$MNT/d$i" || return
+		(set -C && : >"$MNT/d$i/excl") || return
+		ln "$MNT/d$i/excl" "$MNT/d$i/link" || return
+		mv -n "$MNT/d$i/link" "$MNT/d$i/moved" || return
+		[ -e "$MNT/d$i/moved" ] && [ ! -e "$MNT/d$i/link" ] || return
+		ln -s target "$MNT/d$i/sym" || return
+		echo line >>"$MNT/d$i/excl" || return
+		[ "$(cat "$MNT/d$i/moved")" = line ] || return
+		rm "$MNT/d$i"/* || return
+		rmdir "$MNT/d$i" || return
+	done
+}
+under_kills "names" names
+equal "no name is left" "$(ls -A "$MNT")" ""
+equal "no inode is left" "$(stat_of inodes_used)" 1
+
+if command -v fio >/dev/null; then
+	for direct in 1 0; do
+		under_kills "fio verifies, direct=$direct" \
+			fio --name=job --directory="$MNT" --size=16m \
+			--numjobs=3 --rw=randrw --bs=4k-64k --direct=$direct \
+			--ioengine=psync --verify=crc32c --verify_backlog=32 --verify_state_save=0 \
+			--loops=3
+	done
+else
+	skip "fio" "not installed"
+fi
