@@ -54,6 +54,7 @@ SYSTEM_HELPERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/system/*.c))
 SYSTEM_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,\
 	$(wildcard tests/system/support/*.c))
 SYSTEM_LIBRARY := $(BUILD)/tests/system/support.a
+BENCH_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
@@ -91,7 +92,7 @@ $(BUILD)/tests/system/%: $(BUILD)/tests/system/%.o $(SYSTEM_LIBRARY)
 	$(say) "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lpthread
 
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIBRARY)
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_SUPPORT) $(LIBRARY)
 	$(say) "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
