@@ -4,6 +4,7 @@
 # make check      unit and system tests; ends with 'N passed, N failed'
 # make asan|tsan  the tests again, under the sanitizers
 # make acceptance  the long checks: takes an hour or so
+# make bench      figures: QUICK=1 for all of them briefly, ROUNDS=, ONLY=
 # make install    DESTDIR= PREFIX=
 # make V=1        shows the commands
 
@@ -58,7 +59,7 @@ BENCH_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all check acceptance unit system tests asan tsan bench-programs fuzz install clean format
+.PHONY: all check acceptance unit system tests asan tsan bench bench-programs fuzz install clean format
 .SECONDARY:
 
 all: $(BUILD)/zramfs $(BUILD)/zramfsctl
@@ -124,6 +125,13 @@ asan:
 tsan:
 	@$(MAKE) --no-print-directory check BUILD=build-tsan \
 		SANITIZE=thread CFLAGS="-O1 -g"
+
+# The figures: see bench/run --help. OUT=, ROUNDS=, JOBS=, ONLY=regex, QUICK=1.
+OUT ?= $(BUILD)/bench
+bench: all bench-programs
+	bench/run --build $(BUILD) --out $(OUT) $(if $(QUICK),--quick) \
+		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JOBS),--jobs $(JOBS)) \
+		$(if $(ONLY),--only '$(ONLY)')
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin \

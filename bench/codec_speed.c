@@ -103,8 +103,8 @@ static int decompress_all(struct codec_streams *streams,
 					  packed, sample->length[i], page))
 			return -EIO;
 		/* A look at the end only, to leave the time to the codec. */
-		if (memcmp(page + PAGE - 64, sample->pages + (i + 1) * PAGE - 64,
-			   64))
+		if (memcmp(page + PAGE - 64,
+			   sample->pages + (i + 1) * PAGE - 64, 64))
 			return -EIO;
 	}
 	return 0;

@@ -185,9 +185,10 @@ void names_grow(struct node *node, uint64_t size)
 {
 	uint64_t old = names_size(node);
 
-	while (old < size && !atomic_compare_exchange_weak_explicit(
-				     &node->size, &old, size,
-				     memory_order_relaxed, memory_order_relaxed))
+	while (old < size &&
+	       !atomic_compare_exchange_weak_explicit(&node->size, &old, size,
+						      memory_order_relaxed,
+						      memory_order_relaxed))
 		;
 }
 
@@ -211,13 +212,11 @@ static void set_times(struct node *node, int valid, const struct stat *attr)
 
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	if (valid & FUSE_SET_ATTR_ATIME)
-		node->attr.st_atim = valid & FUSE_SET_ATTR_ATIME_NOW
-					     ? now
-					     : attr->st_atim;
+		node->attr.st_atim =
+			valid & FUSE_SET_ATTR_ATIME_NOW ? now : attr->st_atim;
 	if (valid & FUSE_SET_ATTR_MTIME)
-		node->attr.st_mtim = valid & FUSE_SET_ATTR_MTIME_NOW
-					     ? now
-					     : attr->st_mtim;
+		node->attr.st_mtim =
+			valid & FUSE_SET_ATTR_MTIME_NOW ? now : attr->st_mtim;
 	node->attr.st_ctim = now;
 }
 
@@ -225,8 +224,8 @@ void names_set_attr(struct node *node, int valid, struct stat *attr)
 {
 	pthread_mutex_lock(&lock);
 	if (valid & FUSE_SET_ATTR_MODE)
-		node->attr.st_mode = (node->attr.st_mode & S_IFMT) |
-				     (attr->st_mode & 07777);
+		node->attr.st_mode =
+			(node->attr.st_mode & S_IFMT) | (attr->st_mode & 07777);
 	if (valid & FUSE_SET_ATTR_UID)
 		node->attr.st_uid = attr->st_uid;
 	if (valid & FUSE_SET_ATTR_GID)

@@ -10,22 +10,8 @@
 
 : "${CACHE:=/var/tmp/zramfs-cache}"
 
-# Fetch the source once. Nothing in the system's apt settings changes.
 redis_fetch() {
-	local apt=$CACHE/apt options
-	REDIS_TARBALL=$(ls "$CACHE"/redis_*.orig.tar.gz 2>/dev/null | head -n 1)
-	[ -z "$REDIS_TARBALL" ] || return 0
-	mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/parts"
-	echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-		"http://deb.debian.org/debian bookworm main" >"$apt/sources.list"
-	options=(-q -o "Dir::Etc::sourcelist=$apt/sources.list"
-		-o "Dir::Etc::sourceparts=$apt/parts"
-		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt"
-		-o "Dir::Cache::archives=$apt/archives"
-		-o APT::Sandbox::User=root)
-	(cd "$CACHE" && apt-get "${options[@]}" update &&
-		apt-get "${options[@]}" source --download-only redis) || return 1
-	REDIS_TARBALL=$(ls "$CACHE"/redis_*.orig.tar.gz | head -n 1)
+	REDIS_TARBALL=$(CACHE=$CACHE tests/fetch-source redis)
 }
 
 # redis_unpack DIRECTORY, redis_build DIRECTORY: the tree is DIRECTORY/redis-*

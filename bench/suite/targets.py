@@ -1,0 +1,479 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The filesystems and devices under test.
+
+A target is started afresh for each use, on directories below the suite's own,
+and everything it sets up is pushed to the undo of that use. Started, it has a
+path (of a directory, or of a device) and says what it holds and what its
+daemon used.
+"""
+
+import glob
+import json
+import os
+import time
+
+from . import command, process
+from .command import Failed
+
+# A filesystem for memory that vanishes: no journal, nothing left for later.
+EXT4 = ("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E",
+        "lazy_itable_init=0,nodiscard")
+EXT4_MOUNT = "discard,noatime"
+TMPFS_MOUNT = "mode=1777"
+DEVICE_SIZE = 6 << 30  # sparse: what is not written takes nothing
+READY_SECONDS = 10
+
+
+def is_mounted(path):
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        return any(line.split()[4] == path for line in mounts)
+
+
+def unmount(path):
+    """Unmount; for a moment others (a closing loop device) may hold it."""
+    for _ in range(50):
+        if not is_mounted(path):
+            return
+        try:
+            command.run("umount", path)
+        except Failed as failed:
+            if "busy" not in str(failed):
+                raise
+            time.sleep(0.1)
+    if is_mounted(path):
+        command.run("umount", "-l", path)
+        raise Failed(f"{path}: stayed busy, unmounted lazily")
+
+
+class Target:
+    """What all have in common: a name, a title, and how to be missing."""
+
+    name = ""
+    title = ""
+    device = False  # path is a device, not a directory
+    stores = True   # what is written can be read again
+
+    def __init__(self, place):
+        self.place = place
+        self.path = None
+        self.undo = None
+
+    def missing(self):
+        """Why it cannot be measured on this machine; None if it can."""
+        return None if os.geteuid() == 0 else "needs root"
+
+    def settings(self):
+        """The options it is measured with, for the record."""
+        return self.title
+
+    def start(self, undo):
+        raise NotImplementedError
+
+    def directory(self, name=None):
+        path = os.path.join(self.place.mounts, name or self.name)
+        os.makedirs(path, exist_ok=True)
+        return path
+
+    def sync(self):
+        if self.device:
+            fd = os.open(self.path, os.O_RDWR)
+        else:
+            fd = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        if not self.device:
+            command.run("sync", "-f", self.path)
+
+    def settle(self):
+        """Finish what was put off, so that data is where it will stay."""
+        self.sync()
+
+    def memory(self):
+        """Bytes of memory that it takes; None if nobody knows."""
+        return None
+
+    def held(self):
+        """Bytes of data it says it holds; None if it does not say."""
+        return None
+
+    def unsettled(self):
+        """Why a read would not come from where data stays; None if it would."""
+        return None
+
+    def faults(self):
+        """What the target itself says went wrong; None if nothing did."""
+        return None
+
+    def usage(self):
+        """What its daemon used until now; {} without a daemon."""
+        return {}
+
+    def requests(self):
+        """Requests served until now, by name; {} without a daemon."""
+        return {}
+
+    def details(self):
+        """All that it can tell, for the record."""
+        return {}
+
+
+class Zramfs(Target):
+    """zramfs, as a user mounts it."""
+
+    name = "zramfs"
+    title = "zramfs, files"
+    options = ""
+
+    def __init__(self, place):
+        super().__init__(place)
+        self.store = None  # the mount that zramfsctl is asked about
+        self.hot = None    # hot= where it is not to be the default
+
+    def mount_options(self):
+        return ",".join(o for o in (self.options,
+                                    self.hot and f"hot={self.hot}") if o)
+
+    def missing(self):
+        return None if os.path.exists("/dev/fuse") else "no /dev/fuse"
+
+    def settings(self):
+        options = self.mount_options()
+        return f"zramfs -o {options}" if options else "zramfs"
+
+    def mount_store(self, undo, directory):
+        argv = [self.place.program("zramfs"), directory]
+        if self.mount_options():
+            argv += ["-o", self.mount_options()]
+        undo.push(f"umount {directory}", unmount, directory)
+        command.run(*argv, timeout=60)
+        self.store = directory
+        self.pid = self.details()["pid"]
+
+    def start(self, undo):
+        self.mount_store(undo, self.directory())
+        self.path = self.store
+
+    def control(self, *argv):
+        return command.run(self.place.program("zramfsctl"), *argv,
+                           timeout=300)
+
+    def details(self):
+        return json.loads(self.control("stat", "--json", self.store))
+
+    def settle(self):
+        self.sync()
+        self.control("compact", self.store)
+
+    def memory(self):
+        return self.details()["mem_used_total"]
+
+    def held(self):
+        return self.details()["orig_data_size"]
+
+    def unsettled(self):
+        hot = self.details()["hot_pages"]
+        return f"{hot} pages are hot, not in the pool" if hot else None
+
+    def faults(self):
+        count = self.details()["checksum_errors"]
+        return f"{count} checksum errors" if count else None
+
+    def usage(self):
+        return process.usage(self.pid)
+
+    def requests(self):
+        return self.details()["requests"]
+
+
+class ZramfsWriteback(Zramfs):
+    name = "zramfs-writeback"
+    title = "zramfs, files, writeback"
+    options = "writeback"
+
+
+class ZramfsZstd(Zramfs):
+    name = "zramfs-zstd"
+    title = "zramfs, files, zstd:3"
+    options = "alg=zstd:3"
+
+
+class ZramfsLoop(Zramfs):
+    """The loop device on an image in zramfs: what block mode stands on."""
+
+    name = "zramfs-loop"
+    title = "zramfs, loop device"
+    device = True
+
+    def missing(self):
+        return super().missing() or Target.missing(self) or (
+            None if command.find("losetup") else "no losetup")
+
+    def settings(self):
+        return f"{super().settings()}; losetup --direct-io=on " \
+            f"--sector-size 4096 on a sparse file of {DEVICE_SIZE} bytes"
+
+    def start_device(self, undo):
+        self.mount_store(undo, self.directory(self.name + ".store"))
+        image = os.path.join(self.store, "image")
+        with open(image, "wb") as file:
+            file.truncate(DEVICE_SIZE)
+        device = command.run("losetup", "--direct-io=on", "--sector-size",
+                             4096, "--show", "-f", image).strip()
+        undo.push(f"losetup -d {device}", command.run, "losetup", "-d",
+                  device)
+        return device
+
+    def start(self, undo):
+        self.path = self.start_device(undo)
+
+
+class ZramfsBlock(ZramfsLoop):
+    """Block mode: ext4 on that loop device."""
+
+    name = "zramfs-block"
+    title = "zramfs, block"
+    device = False
+
+    def missing(self):
+        return super().missing() or (
+            None if command.find("mkfs.ext4") else "no mkfs.ext4")
+
+    def settings(self):
+        return f"{super().settings()}; {' '.join(EXT4)}; " \
+            f"mount -o {EXT4_MOUNT}"
+
+    def start(self, undo):
+        device = self.start_device(undo)
+        self.path = mount_ext4(undo, device, self.directory())
+
+
+def mount_ext4(undo, device, directory):
+    command.run(*EXT4, device)
+    undo.push(f"umount {directory}", unmount, directory)
+    command.run("mount", "-t", "ext4", "-o", EXT4_MOUNT, device, directory)
+    os.chmod(directory, 0o1777)
+    return directory
+
+
+# --- the kernel's zram ----------------------------------------------------
+
+_CONTROL = "/sys/class/zram-control"
+
+
+def _write(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(str(text))
+
+
+def _read(path):
+    with open(path, encoding="ascii") as file:
+        return file.read().strip()
+
+
+class ZramDevice(Target):
+    """A zram device of our own where one can be added, else an idle one."""
+
+    name = "zram"
+    title = "kernel zram, device"
+    device = True
+    algorithm = "lz4"
+
+    def missing(self):
+        if Target.missing(self):
+            return Target.missing(self)
+        if not glob.glob("/sys/block/zram*"):
+            return "the kernel has no zram"
+        some = glob.glob("/sys/block/zram*/comp_algorithm")[0]
+        if self.algorithm not in _read(some).replace("[", "").replace(
+                "]", "").split():
+            return f"the kernel's zram has no {self.algorithm}"
+        if not os.path.exists(f"{_CONTROL}/hot_add") and not self._idle():
+            return "no zram device is idle"
+        return None
+
+    def settings(self):
+        return f"zram of {DEVICE_SIZE} bytes, {self.algorithm}"
+
+    @staticmethod
+    def _idle():
+        for path in sorted(glob.glob("/sys/block/zram*")):
+            if _read(f"{path}/initstate") == "0":
+                return path
+        return None
+
+    def _take(self, undo):
+        if os.path.exists(f"{_CONTROL}/hot_add"):
+            number = _read(f"{_CONTROL}/hot_add")
+            undo.push(f"remove zram{number}", _write,
+                      f"{_CONTROL}/hot_remove", number)
+            return f"/sys/block/zram{number}"
+        path = self._idle()
+        if not path:
+            raise Failed("no zram device is idle")
+        return path
+
+    def start_device(self, undo):
+        self.sys = self._take(undo)
+        _write(f"{self.sys}/comp_algorithm", self.algorithm)
+        _write(f"{self.sys}/disksize", DEVICE_SIZE)
+        undo.push(f"reset {self.sys}", _write, f"{self.sys}/reset", 1)
+        device = f"/dev/{os.path.basename(self.sys)}"
+        for _ in range(100):  # the node may come a moment later
+            if os.path.exists(device):
+                return device
+            time.sleep(0.02)
+        raise Failed(f"{device} did not appear")
+
+    def start(self, undo):
+        self.path = self.start_device(undo)
+
+    def details(self):
+        names = ("orig_data_size", "compr_data_size", "mem_used_total",
+                 "mem_limit", "mem_used_max", "same_pages",
+                 "pages_compacted", "huge_pages", "huge_pages_since")
+        values = _read(f"{self.sys}/mm_stat").split()
+        return {name: int(value) for name, value in zip(names, values)}
+
+    def memory(self):
+        return self.details()["mem_used_total"]
+
+    def held(self):
+        return self.details()["orig_data_size"]
+
+
+class Zram(ZramDevice):
+    name = "ext4-zram"
+    title = "ext4 on zram"
+    device = False
+
+    def missing(self):
+        return super().missing() or (
+            None if command.find("mkfs.ext4") else "no mkfs.ext4")
+
+    def settings(self):
+        return f"{super().settings()}; {' '.join(EXT4)}; " \
+            f"mount -o {EXT4_MOUNT}"
+
+    def start(self, undo):
+        device = self.start_device(undo)
+        self.path = mount_ext4(undo, device, self.directory())
+
+
+class ZramLzoRle(Zram):
+    name = "ext4-zram-lzo-rle"
+    title = "ext4 on zram, lzo-rle"
+    algorithm = "lzo-rle"
+
+
+# --- the others -----------------------------------------------------------
+
+class Tmpfs(Target):
+    name = "tmpfs"
+    title = "tmpfs"
+
+    def settings(self):
+        return f"mount -t tmpfs -o {TMPFS_MOUNT}"
+
+    def mount(self, undo, directory):
+        undo.push(f"umount {directory}", unmount, directory)
+        command.run("mount", "-t", "tmpfs", "-o", TMPFS_MOUNT,
+                    "zramfs-bench", directory)
+        return directory
+
+    def start(self, undo):
+        self.path = self.mount(undo, self.directory())
+
+    def memory(self):
+        stat = os.statvfs(self.path)
+        return (stat.f_blocks - stat.f_bfree) * stat.f_frsize
+
+    def held(self):
+        return self.memory()
+
+
+class Btrfs(Tmpfs):
+    """btrfs that compresses, on a file in tmpfs as its RAM disk."""
+
+    name = "btrfs"
+    title = "btrfs zstd:3"
+    MKFS = ("mkfs.btrfs", "-q", "-m", "single", "-d", "single")
+    MOUNT = "compress=zstd:3,noatime,discard=sync"
+
+    def missing(self):
+        if Target.missing(self):
+            return Target.missing(self)
+        with open("/proc/filesystems", encoding="ascii") as file:
+            if "btrfs" not in file.read().split():
+                return "the kernel has no btrfs"
+        return None if command.find("mkfs.btrfs") else "no mkfs.btrfs"
+
+    def settings(self):
+        return f"{' '.join(self.MKFS)}; mount -o {self.MOUNT}, on a loop " \
+            "device on a file in tmpfs; memory is what the file takes"
+
+    def start(self, undo):
+        disk = self.mount(undo, self.directory("btrfs.disk"))
+        self.image = os.path.join(disk, "image")
+        with open(self.image, "wb") as file:
+            file.truncate(DEVICE_SIZE)
+        device = command.run("losetup", "--show", "-f", self.image).strip()
+        undo.push(f"losetup -d {device}", command.run, "losetup", "-d",
+                  device)
+        command.run(*self.MKFS, device)
+        directory = self.directory()
+        undo.push(f"umount {directory}", unmount, directory)
+        command.run("mount", "-t", "btrfs", "-o", self.MOUNT, device,
+                    directory)
+        os.chmod(directory, 0o1777)
+        self.path = directory
+
+    def memory(self):
+        return os.stat(self.image).st_blocks * 512
+
+    def held(self):
+        return None
+
+
+class Nullfs(Target):
+    """The same transport, storing nothing."""
+
+    name = "nullfs"
+    title = "nullfs"
+    stores = False
+
+    def missing(self):
+        return None if os.path.exists("/dev/fuse") else "no /dev/fuse"
+
+    def settings(self):
+        return "nullfs"
+
+    def start(self, undo):
+        directory = self.directory()
+        child = command.start(self.place.program("bench/nullfs"), directory)
+        self.pid = child.pid
+        # Taken down in the reverse order: unmounted, then waited for.
+        undo.push("end nullfs", command.end, child)
+        undo.push(f"umount {directory}", unmount, directory)
+        for _ in range(READY_SECONDS * 50):
+            if is_mounted(directory):
+                break
+            if child.poll() is not None:
+                raise Failed("nullfs: ended before it was mounted")
+            time.sleep(0.02)
+        else:
+            raise Failed("nullfs: not mounted in time")
+        os.stat(directory)  # the first request is answered
+        self.path = directory
+
+    def settle(self):
+        pass
+
+    def usage(self):
+        return process.usage(self.pid)
+
+
+ALL = {cls.name: cls for cls in (
+    Zramfs, ZramfsWriteback, ZramfsZstd, ZramfsBlock, ZramfsLoop, Zram,
+    ZramLzoRle, ZramDevice, Tmpfs, Btrfs, Nullfs)}
