@@ -15,10 +15,11 @@ import time
 from . import command, process
 from .command import Failed
 
-# A filesystem for memory that vanishes: no journal, nothing left for later.
-EXT4 = ("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E",
-        "lazy_itable_init=0,nodiscard")
-EXT4_MOUNT = "discard,noatime"
+# On kernel zram ext4 is made and mounted as block mode does it: src/block_mkfs.c
+EXT4 = ("mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-i", "8192",
+        "-O", "^has_journal,^resize_inode,^metadata_csum",
+        "-E", "nodiscard,assume_storage_prezeroed=1,lazy_itable_init=0")
+EXT4_MOUNT = "discard,barrier=0,noauto_da_alloc,errors=remount-ro"
 TMPFS_MOUNT = "mode=1777"
 DEVICE_SIZE = 6 << 30  # sparse: what is not written takes nothing
 READY_SECONDS = 10
@@ -35,7 +36,7 @@ def unmount(path):
         if not is_mounted(path):
             return
         try:
-            command.run("umount", path)
+            command.run("umount", path, timeout=60)
         except Failed as failed:
             if "busy" not in str(failed):
                 raise
@@ -130,6 +131,7 @@ class Zramfs(Target):
         super().__init__(place)
         self.store = None  # the mount that zramfsctl is asked about
         self.hot = None    # hot= where it is not to be the default
+        self.pid = None    # of the daemon
 
     def mount_options(self):
         return ",".join(o for o in (self.options,
@@ -146,10 +148,20 @@ class Zramfs(Target):
         argv = [self.place.program("zramfs"), directory]
         if self.mount_options():
             argv += ["-o", self.mount_options()]
+        undo.push("end of zramfs", self._wait_gone)
         undo.push(f"umount {directory}", unmount, directory)
         command.run(*argv, timeout=60)
         self.store = directory
         self.pid = self.details()["pid"]
+
+    def _wait_gone(self):
+        """Its memory and its loop device go when the daemon does."""
+        pid, self.pid = self.pid, None
+        for _ in range(READY_SECONDS * 50):
+            if not process.usage(pid):
+                return
+            time.sleep(0.02)
+        raise Failed(f"the daemon {pid} is still there after the umount")
 
     def start(self, undo):
         self.mount_store(undo, self.directory())
@@ -229,24 +241,16 @@ class ZramfsLoop(Zramfs):
         self.path = self.start_device(undo)
 
 
-class ZramfsBlock(ZramfsLoop):
-    """Block mode: ext4 on that loop device."""
+class ZramfsBlock(Zramfs):
+    """Block mode: ext4 on a device in zramfs, as its own option mounts it."""
 
     name = "zramfs-block"
     title = "zramfs, block"
-    device = False
+    options = f"block=ext4,size={DEVICE_SIZE}"
 
     def missing(self):
-        return super().missing() or (
+        return super().missing() or Target.missing(self) or (
             None if command.find("mkfs.ext4") else "no mkfs.ext4")
-
-    def settings(self):
-        return f"{super().settings()}; {' '.join(EXT4)}; " \
-            f"mount -o {EXT4_MOUNT}"
-
-    def start(self, undo):
-        device = self.start_device(undo)
-        self.path = mount_ext4(undo, device, self.directory())
 
 
 def mount_ext4(undo, device, directory):
