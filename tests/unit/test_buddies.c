@@ -154,6 +154,25 @@ static void claims_that_overlap_are_refused(void **state)
 	world->ops->map_destroy(pool, map);
 }
 
+static void a_wrong_count_shows(void **state)
+{
+	struct world *world = *state;
+	void *map;
+
+	put_chunks(world, 1, 20);
+	assert_int_equal(put(world, 2, PAGE_SIZE), 0);
+	assert_int_equal(world->ops->map_create(world->pool, &map), 0);
+	claim_all(world, map);
+	world->pool->whole++;
+	assert_int_equal(world->ops->map_compare(world->pool, map), 1);
+	world->pool->whole--;
+	world->pool->pages[1]--;
+	assert_int_equal(world->ops->map_compare(world->pool, map), 1);
+	world->pool->pages[1]++;
+	assert_int_equal(world->ops->map_compare(world->pool, map), 0);
+	world->ops->map_destroy(world->pool, map);
+}
+
 #define test(name) \
 	cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
@@ -165,6 +184,7 @@ static const struct CMUnitTest zbud[] = {
 	test(what_zbud_can_free_is_known),
 	test(one_that_refuses_does_not_keep_others_apart),
 	test(claims_that_overlap_are_refused),
+	test(a_wrong_count_shows),
 };
 
 static const struct CMUnitTest z3fold[] = {
@@ -172,6 +192,7 @@ static const struct CMUnitTest z3fold[] = {
 	test(the_best_fit_is_taken),
 	test(one_that_refuses_does_not_keep_others_apart),
 	test(claims_that_overlap_are_refused),
+	test(a_wrong_count_shows),
 };
 
 int main(void)
