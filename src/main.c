@@ -200,6 +200,7 @@ static int mount_and_serve(const struct options *options)
 		.link = -1,
 		.owner = getuid(),
 		.writeback = options->writeback,
+		.noatime = options->noatime,
 		.block = options->block,
 	};
 	int status = EXIT_WRONG;

@@ -8,6 +8,7 @@
 #include "ops_private.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/fuse.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -155,10 +156,12 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 	ssize_t length;
 
 	length = fs_readlink(ops_fs(req), ino, target, REQUEST_DATA_MAX);
-	if (length < 0)
+	if (length < 0) {
 		ops_reply_error(req, length);
-	else
-		fuse_reply_buf(req, target, length);
+		return;
+	}
+	ops_accessed(req, ino);
+	fuse_reply_buf(req, target, length);
 }
 
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent,
@@ -209,15 +212,38 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino,
 
 /*
  * The kernel leaves it to us to take suid away when the owner changes. It
- * also does for chown(-1, -1), which comes as a request to set nothing.
+ * also does for chown(-1, -1), which comes as a request to set nothing, or
+ * ctime alone; and before fallocate(2) and copy_file_range(2), which comes as
+ * a request to set nothing, too.
  */
-static bool is_chown(unsigned int valid)
+static bool sets_nothing(unsigned int valid)
 {
-	const unsigned int others = FATTR_MODE | FATTR_SIZE | FATTR_ATIME |
-				    FATTR_MTIME | FATTR_ATIME_NOW |
-				    FATTR_MTIME_NOW | FATTR_CTIME;
+	return !(valid & (FATTR_MODE | FATTR_UID | FATTR_GID | FATTR_SIZE |
+			  FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW |
+			  FATTR_MTIME_NOW));
+}
 
-	return (valid & (FATTR_UID | FATTR_GID)) || !(valid & others);
+/*
+ * Setting nothing, when that takes bits away, is for the owner, and for those
+ * who write. The kernel checks this for other filesystems, but for FUSE after
+ * it has dropped what it would check. An ACL that lets somebody write shows in
+ * the group's bits: so it is enough to look at the mode.
+ */
+static int may_set_nothing(fuse_req_t req, fuse_ino_t ino)
+{
+	const struct fuse_ctx *context = fuse_req_ctx(req);
+	struct stat attr;
+	int error;
+
+	error = fs_getattr(ops_fs(req), ino, &attr);
+	if (error || S_ISDIR(attr.st_mode) ||
+	    !(attr.st_mode & (S_ISUID | S_ISGID)))
+		return error;
+	if (context->uid == attr.st_uid ||
+	    (attr.st_mode & (S_IWGRP | S_IWOTH)) ||
+	    ops_is_capable(req, CAP_FOWNER))
+		return 0;
+	return -EPERM;
 }
 
 static unsigned int setattr_valid(unsigned int from)
@@ -254,12 +280,17 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
 		       int to_set, struct fuse_file_info *fi)
 {
 	unsigned int valid = setattr_valid(to_set);
+	bool nothing = sets_nothing(to_set);
 	struct stat result;
-	int error;
+	int error = 0;
 
-	if (request_current()->kill_priv || is_chown(to_set))
-		valid |= FS_SET_KILL_PRIV;
-	error = fs_setattr(ops_fs(req), ino, valid, attr, &result);
+	if (nothing)
+		error = may_set_nothing(req, ino);
+	if (request_current()->kill_priv || nothing ||
+	    (to_set & (FATTR_UID | FATTR_GID)))
+		valid |= FS_SET_KILL_PRIV | ops_kill_sgid(req, ino);
+	if (!error)
+		error = fs_setattr(ops_fs(req), ino, valid, attr, &result);
 	if (error)
 		ops_reply_error(req, error);
 	else

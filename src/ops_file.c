@@ -17,9 +17,20 @@
 
 /* --- opening ----------------------------------------------------------- */
 
+/*
+ * A read that the page cache answers is not seen here. So when the next read
+ * has to move atime, the cache is dropped, and it will be. Not for those who
+ * also write: they would drop what they have written at each open.
+ */
+static bool must_see_reads(fuse_req_t req, fuse_ino_t ino,
+			   const struct fuse_file_info *fi)
+{
+	return (fi->flags & (O_ACCMODE | O_NOATIME)) == O_RDONLY &&
+	       !ops_service(req)->noatime && fs_atime_is_due(ops_fs(req), ino);
+}
+
 static void open_flags(struct fuse_file_info *fi)
 {
-	fi->keep_cache = 1;
 	fi->noflush = 1;
 	if (fi->flags & O_DIRECT) {
 		fi->direct_io = 1;
@@ -48,6 +59,7 @@ void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return;
 	}
 	ops_entry(&entry, &param);
+	fi->keep_cache = 1;
 	open_flags(fi);
 	/* There, only one file is ever made. */
 	if (ops_service(req)->block)
@@ -66,7 +78,13 @@ void ops_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 static int truncate_at_open(fuse_req_t req, fuse_ino_t ino)
 {
 	struct stat attr = {.st_size = 0};
-	unsigned int valid = FS_SET_SIZE;
+	/* Unlike truncate(2), a modification even if it was empty. */
+	unsigned int valid = FS_SET_SIZE | FS_SET_MTIME_NOW;
+	int error;
+
+	error = ops_before_write(req, ino);
+	if (error)
+		return error;
 
 	if (request_current()->kill_priv)
 		valid |= FS_SET_KILL_PRIV;
@@ -83,6 +101,7 @@ void ops_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		ops_reply_error(req, error);
 		return;
 	}
+	fi->keep_cache = !must_see_reads(req, ino, fi);
 	open_flags(fi);
 	fuse_reply_open(req, fi);
 }
@@ -101,10 +120,13 @@ void ops_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		return;
 	}
 	length = fs_read(ops_fs(req), ino, reply, size, offset);
-	if (length < 0)
+	if (length < 0) {
 		ops_reply_error(req, length);
-	else
-		fuse_reply_buf(req, reply, length);
+		return;
+	}
+	if (!(fi->flags & O_NOATIME))
+		ops_accessed(req, ino);
+	fuse_reply_buf(req, reply, length);
 }
 
 void ops_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
@@ -112,8 +134,10 @@ void ops_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 {
 	ssize_t length;
 
-	length = fs_write(ops_fs(req), ino, data, size, offset,
-			  request_current()->kill_priv);
+	length = ops_before_write(req, ino);
+	if (!length)
+		length = fs_write(ops_fs(req), ino, data, size, offset,
+				  request_current()->kill_priv);
 	if (length < 0)
 		ops_reply_error(req, length);
 	else
@@ -155,10 +179,13 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t source, off_t source_offset,
 		length = COPY_MAX;
 	copied = fs_copy_range(ops_fs(req), source, source_offset, target,
 			       target_offset, length);
-	if (copied < 0)
+	if (copied < 0) {
 		ops_reply_error(req, copied);
-	else
-		fuse_reply_write(req, copied);
+		return;
+	}
+	if (copied > 0)
+		ops_accessed(req, source);
+	fuse_reply_write(req, copied);
 }
 
 /* --- directories ------------------------------------------------------- */
@@ -215,10 +242,12 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 	int error;
 
 	error = fs_readdir(ops_fs(req), ino, offset, plus, fill, &listing);
-	if (error)
+	if (error) {
 		ops_reply_error(req, error);
-	else
-		fuse_reply_buf(req, listing.reply, listing.used);
+		return;
+	}
+	ops_accessed(req, ino);
+	fuse_reply_buf(req, listing.reply, listing.used);
 }
 
 void ops_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,

@@ -4,10 +4,13 @@
  *
  * ops.c has the table, the agreement with the kernel, and what concerns names
  * and attributes; ops_file.c what concerns the contents of files and
- * directories; ops_xattr.c extended attributes; control.c the ioctls.
+ * directories; ops_xattr.c extended attributes; ops_caller.c what the kernel
+ * does not tell of who asks; control.c the ioctls.
  */
 #ifndef ZRAMFS_OPS_PRIVATE_H
 #define ZRAMFS_OPS_PRIVATE_H
+
+#include <stdbool.h>
 
 #include "ops.h"
 #include "request.h"
@@ -31,6 +34,33 @@ static inline struct fs *ops_fs(fuse_req_t req)
 
 /* What fs.h knows of the caller. */
 void ops_caller(fuse_req_t req, struct fs_caller *caller);
+
+/* --- ops_caller.c ------------------------------------------------------ */
+
+/*
+ * Whether the caller's thread has a capability (capabilities(7)), or is in a
+ * group. The kernel does not send that: it is looked up in /proc, so ask only
+ * where it matters.
+ */
+bool ops_is_capable(fuse_req_t req, int capability);
+bool ops_in_group(fuse_req_t req, gid_t group);
+
+/*
+ * Beside what FS_SET_KILL_PRIV means, is sgid to be taken away from a file that
+ * is not group-executable? FS_SET_KILL_SGID if so, else 0.
+ */
+unsigned int ops_kill_sgid(fuse_req_t req, fuse_ino_t ino);
+/* Do so, before the contents change, if the kernel asks for it. */
+int ops_before_write(fuse_req_t req, fuse_ino_t ino);
+
+/* --- all --------------------------------------------------------------- */
+
+/* A read of the contents, or of a directory or symlink, was answered. */
+static inline void ops_accessed(fuse_req_t req, fuse_ino_t ino)
+{
+	if (!ops_service(req)->noatime)
+		fs_accessed(ops_fs(req), ino);
+}
 
 /* error: 0 or a negative errno, as fs.h gives them. */
 void ops_reply_error(fuse_req_t req, int error);

@@ -4,34 +4,33 @@
  */
 #include "ops_private.h"
 
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/xattr.h>
+#include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
-
-/*
- * The kernel asks for this with an access ACL that was set by somebody who is
- * not in the file's group.
- */
-static int drop_set_group_id(struct fs *fs, ino_t ino)
-{
-	struct stat attr;
-	int error;
-
-	error = fs_getattr(fs, ino, &attr);
-	if (error || !(attr.st_mode & S_ISGID))
-		return error;
-	attr.st_mode &= ~S_ISGID;
-	return fs_setattr(fs, ino, FS_SET_MODE, &attr, &attr);
-}
 
 void ops_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
 		  const char *value, size_t size, int flags)
 {
+	struct stat attr;
 	int error;
 
 	error = fs_setxattr(ops_fs(req), ino, name, value, size, flags);
+	/*
+	 * The kernel asks for this with an access ACL that was set by somebody
+	 * who is not in the file's group.
+	 */
 	if (!error && request_current()->kill_priv)
-		error = drop_set_group_id(ops_fs(req), ino);
+		error = fs_setattr(ops_fs(req), ino, FS_SET_KILL_SGID, &attr,
+				   &attr);
 	ops_reply_error(req, error);
+}
+
+static bool is_trusted(const char *name)
+{
+	return strncmp(name, XATTR_TRUSTED_PREFIX, XATTR_TRUSTED_PREFIX_LEN) ==
+	       0;
 }
 
 /* size 0 asks for the length alone. */
@@ -58,12 +57,47 @@ void ops_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 		    size);
 }
 
+/* Take the names that are for CAP_SYS_ADMIN alone out of a list. */
+static size_t hide_trusted(char *list, size_t length)
+{
+	const char *from = list, *end = list + length;
+	char *to = list;
+
+	while (from < end) {
+		size_t size = strlen(from) + 1;
+
+		if (!is_trusted(from)) {
+			memmove(to, from, size);
+			to += size;
+		}
+		from += size;
+	}
+	return to - list;
+}
+
+static bool has_trusted(const char *list, size_t length)
+{
+	const char *name;
+
+	for (name = list; name < list + length; name += strlen(name) + 1)
+		if (is_trusted(name))
+			return true;
+	return false;
+}
+
 void ops_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
-	reply_value(req,
-		    fs_listxattr(ops_fs(req), ino, request_current()->reply,
-				 value_room(size)),
-		    size);
+	char *list = request_current()->reply;
+	ssize_t length;
+
+	/* All of it, whatever is asked for: what is hidden takes no room. */
+	length = fs_listxattr(ops_fs(req), ino, list, REQUEST_DATA_MAX);
+	if (length > 0 && has_trusted(list, length) &&
+	    !ops_is_capable(req, CAP_SYS_ADMIN))
+		length = hide_trusted(list, length);
+	if (size && length > (ssize_t)size)
+		length = -ERANGE;
+	reply_value(req, length, size);
 }
 
 void ops_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)

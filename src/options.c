@@ -244,6 +244,8 @@ static int parse_foreign(struct parse *parse, const char *option)
 {
 	switch (options_mount(option, &parse->message)) {
 	case MOUNT_OPTION_PASS:
+		if (!strcmp(option, "noatime") || !strcmp(option, "atime"))
+			parse->options->noatime = option[0] == 'n';
 		return pass_on(parse, option);
 	case MOUNT_OPTION_DROP:
 		return 0;

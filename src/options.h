@@ -34,6 +34,7 @@ struct options {
 	unsigned int threads; /* workers; default from the number of CPUs */
 	bool writeback;
 	bool keeper;	   /* one who starts another worker */
+	bool noatime;	   /* passed on to FUSE, too */
 	const char *block; /* ext4, xfs or btrfs; NULL: keep files */
 	char *mkfs_opts;   /* words, for block; freed as below */
 	char *mount_opts;  /* comma-separated, likewise */

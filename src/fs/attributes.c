@@ -27,6 +27,15 @@ int fs_getattr(struct fs *fs, ino_t ino, struct stat *attr)
 	return 0;
 }
 
+bool fs_has_sgid(struct fs *fs, ino_t ino)
+{
+	const struct inode *inode = inode_get(fs, ino);
+
+	return inode &&
+	       (atomic_load_explicit(&inode->mode, memory_order_relaxed) &
+		(S_ISGID | S_IXGRP)) == S_ISGID;
+}
+
 /* sgid without group execution once meant mandatory locking: it stays. */
 static uint32_t privileges(uint32_t mode)
 {
@@ -44,13 +53,16 @@ bool attributes_has_privileges(const struct fs *fs, const struct inode *inode)
 					       memory_order_relaxed)) != 0;
 }
 
-void attributes_kill_privileges(struct fs *fs, struct inode *inode)
+static void kill(struct fs *fs, struct inode *inode, uint32_t bits)
 {
-	uint32_t bits = privileges(inode->mode);
-
 	if (bits & INODE_CAPABLE)
 		xattr_install(fs, inode, XATTR_CAPABILITY, SLAB_NONE);
 	inode->mode &= ~bits;
+}
+
+void attributes_kill_privileges(struct fs *fs, struct inode *inode)
+{
+	kill(fs, inode, privileges(inode->mode));
 }
 
 /*
@@ -101,9 +113,8 @@ static void set_mode(struct fs *fs, struct inode *inode, mode_t mode,
 static void set_times(struct inode *inode, unsigned int valid,
 		      const struct stat *attr)
 {
-	int64_t now = inode_now();
+	int64_t now = inode_changed(inode);
 
-	/* A new size is a modification, even when it is the old one. */
 	if (valid & (FS_SET_MTIME_NOW | FS_SET_SIZE))
 		inode->mtime = now;
 	if (valid & FS_SET_MTIME)
@@ -112,7 +123,17 @@ static void set_times(struct inode *inode, unsigned int valid,
 		inode->atime = now;
 	if (valid & FS_SET_ATIME)
 		inode->atime = inode_time(&attr->st_atim);
-	inode->ctime = valid & FS_SET_CTIME ? inode_time(&attr->st_ctim) : now;
+	if (valid & FS_SET_CTIME)
+		inode->ctime = inode_time(&attr->st_ctim) & ~INODE_CTIME_SEEN;
+}
+
+/*
+ * A file that has this size, and no pages either that might be cut off, is not
+ * modified by setting it. With pages it is, as on tmpfs.
+ */
+static bool is_modified_by_size(const struct inode *inode, off_t size)
+{
+	return inode->size != (uint64_t)size || inode->pages;
 }
 
 /* Under the exclusive inode lock. What can fail comes first. */
@@ -122,6 +143,10 @@ static int set_attributes(struct fs *fs, struct inode *inode,
 	uint32_t list = SLAB_NONE;
 	int error = 0;
 
+	if ((valid & FS_SET_SIZE) && !is_modified_by_size(inode, attr->st_size))
+		valid &= ~FS_SET_SIZE;
+	if (!valid)
+		return 0;
 	if (valid & FS_SET_MODE)
 		error = prepare_list(fs, inode, attr->st_mode, &list);
 	if (!error && (valid & FS_SET_SIZE))
@@ -136,8 +161,10 @@ static int set_attributes(struct fs *fs, struct inode *inode,
 		inode->uid = attr->st_uid;
 	if (valid & FS_SET_GID)
 		inode->gid = attr->st_gid;
-	if (valid & FS_SET_KILL_PRIV)
+	if ((valid & FS_SET_KILL_PRIV) && !S_ISDIR(inode->mode))
 		attributes_kill_privileges(fs, inode);
+	if (valid & FS_SET_KILL_SGID)
+		kill(fs, inode, inode->mode & S_ISGID);
 	set_times(inode, valid, attr);
 	return 0;
 }

@@ -26,11 +26,9 @@ int file_get(const struct fs *fs, ino_t ino, struct inode **inode)
 
 void file_modified(struct inode *inode)
 {
-	int64_t now = inode_now();
-
 	/* Times stand alone: nothing else is ordered by them. */
-	atomic_store_explicit(&inode->mtime, now, memory_order_relaxed);
-	atomic_store_explicit(&inode->ctime, now, memory_order_relaxed);
+	atomic_store_explicit(&inode->mtime, inode_changed(inode),
+			      memory_order_relaxed);
 }
 
 void file_uncount(struct fs *fs, struct inode *inode, uint64_t pages)
@@ -87,8 +85,6 @@ ssize_t fs_read(struct fs *fs, ino_t ino, void *buffer, size_t size,
 	if (length > size)
 		length = size;
 	err = read_pages(fs, inode, buffer, offset, length);
-	if (!err)
-		inode_touch_atime(inode);
 	inode_unlock(fs, ino);
 	fs_leave(fs);
 	return err ? err : (ssize_t)length;

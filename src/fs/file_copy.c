@@ -180,7 +180,6 @@ static int step_publish(struct copy *copy, struct step *step, uint64_t end)
 	step_swap(copy, step);
 	pagetable_prune(fs->blocks, &target->table, step->to, last);
 	file_modified(target);
-	inode_touch_atime(copy->source);
 	return 0;
 }
 

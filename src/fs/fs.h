@@ -124,6 +124,16 @@ ssize_t fs_readlink(struct fs *fs, ino_t ino, char *buffer, size_t size);
 /* --- attributes -------------------------------------------------------- */
 
 int fs_getattr(struct fs *fs, ino_t ino, struct stat *attr);
+/* Whether it is set-group-id but not group-executable. Takes no lock. */
+bool fs_has_sgid(struct fs *fs, ino_t ino);
+
+/*
+ * The contents have been looked at: move atime if that is due, as relatime has
+ * it (when not later than mtime or ctime, or a day old). Whoever reads calls
+ * this, for not all reads count (O_NOATIME). Takes no lock.
+ */
+void fs_accessed(struct fs *fs, ino_t ino);
+bool fs_atime_is_due(struct fs *fs, ino_t ino);
 
 enum fs_setattr_valid {
 	FS_SET_MODE = 1 << 0,
@@ -135,8 +145,13 @@ enum fs_setattr_valid {
 	FS_SET_ATIME_NOW = 1 << 6,
 	FS_SET_MTIME_NOW = 1 << 7,
 	FS_SET_CTIME = 1 << 8,
-	/* Take suid, sgid (where group-executable) and capabilities away. */
+	/*
+	 * Take suid, sgid (where group-executable) and capabilities away. Does
+	 * nothing to directories.
+	 */
 	FS_SET_KILL_PRIV = 1 << 9,
+	/* Take sgid away, group-executable or not. */
+	FS_SET_KILL_SGID = 1 << 10,
 };
 /*
  * Set the attributes named in valid from attr (st_mode's 07777 bits only),

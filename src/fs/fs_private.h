@@ -114,16 +114,20 @@ void inode_discard(struct fs *fs, uint32_t block);
 uint32_t inode_bury(struct fs *fs, ino_t ino);
 void inode_release(struct fs *fs, uint32_t block);
 
-/* The clock of file times: coarse, as the kernel's own filesystems use. */
-int64_t inode_now(void);
 /* Under at least the shared inode lock. */
-void inode_stat(const struct fs *fs, ino_t ino, const struct inode *inode,
+void inode_stat(const struct fs *fs, ino_t ino, struct inode *inode,
 		struct stat *attr);
-/* atime as relatime does it: when not newer than mtime or ctime, or a day old.
- */
-void inode_touch_atime(struct inode *inode);
+
+/* --- times.c ----------------------------------------------------------- */
+
+/* The clock of file times, for what is new. */
+int64_t inode_now(void);
+/* Set ctime to now, which is returned: later than any that was shown. */
+int64_t inode_changed(struct inode *inode);
+struct timespec inode_show_ctime(struct inode *inode);
 /* Seconds and nanoseconds as inodes keep them: clamped to what fits. */
 int64_t inode_time(const struct timespec *time);
+struct timespec inode_timespec(int64_t ns);
 
 /* --- file.c ------------------------------------------------------------ */
 

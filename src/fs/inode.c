@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * inode.c - inodes by number: their locks, their times, their birth and death
+ * inode.c - inodes by number: their locks, their birth and death
  *
  * Owns the blocks of the INODES slab. Knows no names: who gives an inode one,
  * or takes it away, counts that in nlink and asks here whether it has died.
  */
 #include <errno.h>
-#include <time.h>
 
 #include "fs/blob.h"
 #include "fs/fs_private.h"
 #include "fs/xattr.h"
-
-#define NSEC_PER_SEC 1000000000LL
 
 /* As tmpfs shows directories: this much for each entry, "." and ".." too. */
 #define DIRECTORY_ENTRY_SIZE 20
@@ -124,48 +121,7 @@ void inode_unlock_two(struct fs *fs, ino_t one, ino_t other)
 	inode_unlock(fs, one);
 }
 
-int64_t inode_time(const struct timespec *time)
-{
-	int64_t ns;
-
-	if (__builtin_mul_overflow((int64_t)time->tv_sec, NSEC_PER_SEC, &ns) ||
-	    __builtin_add_overflow(ns, (int64_t)time->tv_nsec, &ns))
-		return time->tv_sec < 0 ? INT64_MIN : INT64_MAX;
-	return ns;
-}
-
-static struct timespec inode_timespec(int64_t ns)
-{
-	struct timespec time = {.tv_sec = ns / NSEC_PER_SEC,
-				.tv_nsec = ns % NSEC_PER_SEC};
-
-	if (time.tv_nsec < 0) {
-		time.tv_sec--;
-		time.tv_nsec += NSEC_PER_SEC;
-	}
-	return time;
-}
-
-int64_t inode_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	return inode_time(&now);
-}
-
-void inode_touch_atime(struct inode *inode)
-{
-	int64_t atime = inode->atime;
-	int64_t now = inode_now();
-	const int64_t day = 24 * 60 * 60 * NSEC_PER_SEC;
-
-	if (atime <= inode->mtime || atime <= inode->ctime ||
-	    now - day >= atime)
-		inode->atime = now;
-}
-
-void inode_stat(const struct fs *fs, ino_t ino, const struct inode *inode,
+void inode_stat(const struct fs *fs, ino_t ino, struct inode *inode,
 		struct stat *attr)
 {
 	uint32_t mode = inode->mode & 0xffff;
@@ -180,7 +136,7 @@ void inode_stat(const struct fs *fs, ino_t ino, const struct inode *inode,
 		.st_blksize = PAGE_SIZE,
 		.st_atim = inode_timespec(inode->atime),
 		.st_mtim = inode_timespec(inode->mtime),
-		.st_ctim = inode_timespec(inode->ctime),
+		.st_ctim = inode_show_ctime(inode),
 	};
 	if (S_ISDIR(mode)) {
 		attr->st_size = (inode->entries + 2) * DIRECTORY_ENTRY_SIZE;

@@ -31,6 +31,9 @@
  */
 #define INODE_CAPABLE 0x10000u
 
+/* In ctime, which keeps even numbers: it was shown since it was set. */
+#define INODE_CTIME_SEEN INT64_C(1)
+
 struct inode {
 	_Atomic uint32_t mode;
 	_Atomic uint32_t uid;
@@ -40,7 +43,7 @@ struct inode {
 	uint32_t generation;
 	_Atomic int64_t atime; /* nanoseconds since 1970: 1677 to 2262 */
 	_Atomic int64_t mtime;
-	_Atomic int64_t ctime;
+	_Atomic int64_t ctime; /* the lowest bit: INODE_CTIME_SEEN */
 	union {
 		_Atomic uint64_t size;	 /* bytes; of files and symlinks */
 		_Atomic uint64_t cookie; /* next to give; of directories */

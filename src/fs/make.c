@@ -239,7 +239,8 @@ static int make_unnamed_locked(struct fs *fs, const struct fs_caller *caller,
 	struct new_inode new;
 	int error;
 
-	if (!directory || !directory->nlink)
+	/* A removed directory takes no names, but this has none. */
+	if (!directory)
 		return -ENOENT;
 	if (!S_ISDIR(directory->mode))
 		return -ENOTDIR;

@@ -50,7 +50,7 @@ int place_find(struct fs *fs, ino_t parent, const char *name,
 
 void directory_touch(struct inode *directory)
 {
-	directory->mtime = directory->ctime = inode_now();
+	directory->mtime = inode_changed(directory);
 }
 
 void entry_fill(struct fs *fs, ino_t ino, struct inode *inode,
@@ -205,7 +205,7 @@ static int link_locked(struct fs *fs, ino_t ino, ino_t parent, const char *name,
 	directory_added(fs, block);
 	directory_touch(place.directory);
 	inode->nlink++;
-	inode->ctime = inode_now();
+	inode_changed(inode);
 	entry_fill(fs, ino, inode, entry);
 	return 0;
 }
@@ -240,7 +240,7 @@ static void unlink_place(struct fs *fs, const struct place *place,
 	} else {
 		inode->nlink--;
 	}
-	inode->ctime = inode_now();
+	inode_changed(inode);
 	*dead = inode_bury(fs, place->ino);
 }
 
@@ -301,7 +301,6 @@ ssize_t fs_readlink(struct fs *fs, ino_t ino, char *buffer, size_t size)
 	if (inode->size < size)
 		size = inode->size;
 	blob_read(fs, inode->target, buffer, size);
-	inode_touch_atime(inode);
 	fs_leave(fs);
 	return size;
 }

@@ -100,7 +100,6 @@ static int readdir_locked(struct fs *fs, const struct listing *listing,
 	give_entries(fs, listing, directory,
 		     cursor > CURSOR_ENTRIES - 1 ? cursor - (CURSOR_ENTRIES - 1)
 						 : 0);
-	inode_touch_atime(directory);
 	return 0;
 }
 

@@ -212,7 +212,7 @@ static void count_replaced(struct fs *fs, struct renaming *renaming)
 {
 	const struct place *to = &renaming->to;
 
-	to->inode->ctime = inode_now();
+	inode_changed(to->inode);
 	if (S_ISDIR(to->inode->mode)) {
 		to->directory->nlink--;
 		to->inode->nlink = 0;
@@ -247,10 +247,10 @@ static void settle(struct fs *fs, struct renaming *renaming)
 		directory_added(fs, renaming->left);
 
 	reparent(from, from->directory, to);
-	from->inode->ctime = inode_now();
+	inode_changed(from->inode);
 	if (renaming->flags & RENAME_EXCHANGE) {
 		reparent(to, to->directory, from);
-		to->inode->ctime = inode_now();
+		inode_changed(to->inode);
 	} else if (to->block) {
 		count_replaced(fs, renaming);
 	}

@@ -129,7 +129,7 @@ static void apply(struct fs *fs, struct inode *inode,
 	xattr_install(fs, inode, change->name, change->block);
 	if (change->set_mode && change->block)
 		inode->mode = mode;
-	inode->ctime = inode_now();
+	inode_changed(inode);
 }
 
 /* 1: the list need not be stored, the mode says it all. */

@@ -142,9 +142,6 @@ CASE(trusted_names_are_not_listed_for_others)
 	make_file("f", "");
 	OK(setxattr("f", "trusted.t", "t", 1, 0));
 	EXPECT_EQ(listxattr("f", list, sizeof(list)), sizeof("trusted.t"));
-	if (case_on_fuse())
-		case_skip("the list is the filesystem's whole list: FUSE asks "
-			  "once for all");
 	case_become(USER, USER);
 	EXPECT_EQ(listxattr("f", list, sizeof(list)), 0);
 	case_become(0, 0);

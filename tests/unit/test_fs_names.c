@@ -367,10 +367,12 @@ static void test_unnamed_files(void **state)
 	assert_int_equal(fs_make_unnamed(world->fs, &world_caller, entry.ino,
 					 0600, &linked),
 			 -ENOTDIR);
+	/* A removed directory takes no names; this has none. */
 	assert_int_equal(fs_rmdir(world->fs, ROOT, "d"), 0);
 	assert_int_equal(
 		fs_make_unnamed(world->fs, &world_caller, dir, 0600, &linked),
-		-ENOENT);
+		0);
+	fs_forget(world->fs, linked.ino, 1);
 	fs_forget(world->fs, dir, 1);
 }
 
@@ -620,6 +622,13 @@ static void test_a_replaced_file_lives_while_looked_up(void **state)
 /* --- times ------------------------------------------------------------- */
 
 static const struct timespec past = {.tv_sec = 1000};
+
+static int compare_times(const struct timespec *a, const struct timespec *b)
+{
+	if (a->tv_sec != b->tv_sec)
+		return a->tv_sec < b->tv_sec ? -1 : 1;
+	return a->tv_nsec < b->tv_nsec ? -1 : a->tv_nsec > b->tv_nsec;
+}
 
 static void make_old(struct world *world, ino_t ino)
 {
@@ -1024,8 +1033,12 @@ static void test_setattr(void **state)
 				    &result),
 			 0);
 	expect_touched(world, file, true, true);
-	/* A size that is set is a change, even if it is the old one. */
+	/* A size that is set is a change, unless the file is and was empty. */
 	attr.st_size = 0;
+	assert_int_equal(
+		fs_setattr(world->fs, file, FS_SET_SIZE, &attr, &result), 0);
+	expect_touched(world, file, false, false);
+	attr.st_size = 10;
 	assert_int_equal(
 		fs_setattr(world->fs, file, FS_SET_SIZE, &attr, &result), 0);
 	expect_touched(world, file, true, true);
@@ -1039,6 +1052,68 @@ static void test_setattr(void **state)
 	assert_int_equal(fs_setattr(world->fs, make(world, ROOT, "p", S_IFIFO),
 				    FS_SET_SIZE, &attr, &result),
 			 -EINVAL);
+}
+
+/* Programs that look between two changes see that there were two. */
+static void test_a_change_that_follows_a_look_is_seen(void **state)
+{
+	struct world *world = *state;
+	ino_t file = make_file(world, ROOT, "f");
+	ino_t other = make_file(world, ROOT, "g");
+	struct stat attr = {0}, before, after;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		before = attributes(world, file);
+		assert_int_equal(fs_setattr(world->fs, file, FS_SET_MTIME_NOW,
+					    &attr, &after),
+				 0);
+		assert_true(compare_times(&before.st_ctim, &after.st_ctim) < 0);
+		assert_true(compare_times(&before.st_mtim, &after.st_mtim) < 0);
+		/* And what changes later is not older. */
+		assert_int_equal(fs_setattr(world->fs, other, FS_SET_MTIME_NOW,
+					    &attr, &before),
+				 0);
+		assert_true(compare_times(&before.st_ctim, &after.st_ctim) >=
+			    0);
+	}
+}
+
+static void test_atime_moves_when_it_is_due(void **state)
+{
+	struct world *world = *state;
+	ino_t file = make_file(world, ROOT, "f");
+	struct stat attr = {.st_atim = {1000, 0}, .st_mtim = {2000, 0}};
+	struct timespec first;
+
+	assert_int_equal(fs_setattr(world->fs, file,
+				    FS_SET_ATIME | FS_SET_MTIME, &attr, &attr),
+			 0);
+	assert_true(fs_atime_is_due(world->fs, file));
+	fs_accessed(world->fs, file);
+	first = attributes(world, file).st_atim;
+	assert_true(first.tv_sec > 2000);
+
+	/* Later than mtime and ctime, it stays for a day. */
+	attr.st_atim = attr.st_mtim = attr.st_ctim = first;
+	attr.st_atim.tv_sec -= 10;
+	attr.st_mtim.tv_sec -= 20;
+	attr.st_ctim.tv_sec -= 20;
+	assert_int_equal(fs_setattr(world->fs, file,
+				    FS_SET_ATIME | FS_SET_MTIME | FS_SET_CTIME,
+				    &attr, &attr),
+			 0);
+	assert_false(fs_atime_is_due(world->fs, file));
+	fs_accessed(world->fs, file);
+	assert_int_equal(attributes(world, file).st_atim.tv_sec,
+			 first.tv_sec - 10);
+	attr.st_atim.tv_sec = first.tv_sec - 25 * 60 * 60;
+	attr.st_mtim.tv_sec = attr.st_ctim.tv_sec = attr.st_atim.tv_sec - 10;
+	assert_int_equal(fs_setattr(world->fs, file,
+				    FS_SET_ATIME | FS_SET_MTIME | FS_SET_CTIME,
+				    &attr, &attr),
+			 0);
+	assert_true(fs_atime_is_due(world->fs, file));
 }
 
 static void test_kill_privileges(void **state)
@@ -1068,6 +1143,20 @@ static void test_kill_privileges(void **state)
 				    &result),
 			 0);
 	assert_int_equal(result.st_mode, S_IFREG | S_ISGID | 0745);
+	assert_true(fs_has_sgid(world->fs, file));
+	assert_int_equal(fs_setattr(world->fs, file, FS_SET_KILL_SGID, &attr,
+				    &result),
+			 0);
+	assert_int_equal(result.st_mode, S_IFREG | 0745);
+	assert_false(fs_has_sgid(world->fs, file));
+
+	/* What a directory's bits mean stays true. */
+	attr.st_mode = 06755;
+	assert_int_equal(fs_setattr(world->fs, make_dir(world, ROOT, "d"),
+				    FS_SET_MODE | FS_SET_KILL_PRIV, &attr,
+				    &result),
+			 0);
+	assert_int_equal(result.st_mode, S_IFDIR | 06755);
 
 	assert_int_equal(fs_setxattr(world->fs, file, "security.capability",
 				     "caps", 4, 0),
@@ -1247,6 +1336,8 @@ int main(void)
 		test(test_nr_inodes),
 		test(test_statvfs_and_stats),
 		test(test_setattr),
+		test(test_a_change_that_follows_a_look_is_seen),
+		test(test_atime_moves_when_it_is_due),
 		test(test_kill_privileges),
 		test(test_threads),
 	};

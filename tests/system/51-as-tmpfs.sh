@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Some hundred calls, made in a tmpfs and in the filesystem under test by the
+# same program, have the same results: what they return, their errors, which
+# times they move, and what becomes of modes, owners, sizes, blocks and links.
+# And those that differ, as zramfs(8) says, differ in just that way.
+. "$(dirname "$0")/lib.sh"
+
+mount_fs size=1g
+mkdir "$TEST_DIR/tmpfs" "$MNT/calls"
+mount -t tmpfs -o size=1g none "$TEST_DIR/tmpfs" && MOUNTS+=("$TEST_DIR/tmpfs")
+
+same() {
+	"$HELPERS/calls" "$TEST_DIR/tmpfs" >"$TEST_DIR/want"
+	"$HELPERS/calls" "$MNT/calls" >"$TEST_DIR/got"
+	[ "$(wc -l <"$TEST_DIR/want")" -gt 700 ] &&
+		diff -U 0 "$TEST_DIR/want" "$TEST_DIR/got"
+}
+check "calls do what they do on tmpfs" same
+
+differences() {
+	"$HELPERS/calls" "$TEST_DIR/tmpfs" differences >"$TEST_DIR/want"
+	"$HELPERS/calls" "$MNT/calls" differences >"$TEST_DIR/got"
+	diff --minimal -U 0 "$TEST_DIR/want" "$TEST_DIR/got" |
+		grep '^[-+][^-+]' | sort | diff -u "$TEST_DIR/known" -
+}
+cat >"$TEST_DIR/known" <<'END'
++other: chown("f", -1, -1) = 0; f c mode 106775->100775
++pread(fd, buffer, 1, PAGE) = 0; f; empty
++read(fd, buffer, 0) = 0; f; empty
++read(fd, buffer, 1) = 0; f; empty
++read(fd, buffer, 2) = 2; p
++write(fd, "xy", 2) = 2; p
+-other: chown("f", -1, -1) = EPERM; f
+-pread(fd, buffer, 1, PAGE) = 0; f a; empty
+-read(fd, buffer, 0) = 0; f a; empty
+-read(fd, buffer, 1) = 0; f; empty a
+-read(fd, buffer, 2) = 2; p a
+-write(fd, "xy", 2) = 2; p mc
+END
+! on_zramfs || check "what differs, differs as documented" differences
+! on_zramfs || check "check is clean" "$CTL" check --verify "$MNT"
