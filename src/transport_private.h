@@ -2,14 +2,16 @@
 /*
  * transport_private.h - what the transport's files share
  *
- * transport.c mounts and runs the worker threads; transport_resume.c takes over
- * from a worker process that has died.
+ * transport.c starts, watches and stops; transport_session.c has libfuse's
+ * session and the mount; transport_worker.c is what the worker threads do;
+ * transport_resume.c takes over from a worker process that has died.
  */
 #ifndef ZRAMFS_TRANSPORT_PRIVATE_H
 #define ZRAMFS_TRANSPORT_PRIVATE_H
 
 #include <linux/fuse.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "ledger.h"
@@ -68,6 +70,27 @@ struct transport {
 	unsigned int threads;
 	struct worker *workers;
 };
+
+/* Errors as transport_create()'s; fills in session and max_read. */
+int transport_create_session(struct transport *transport,
+			     const struct transport_config *config,
+			     char *message, size_t message_size);
+
+/* Interrupts a worker's read(); does nothing else. */
+#define WAKE_SIGNAL SIGUSR2
+
+/* Errors as pthread_create(3), negative. */
+int transport_start_worker(struct worker *worker,
+			   const pthread_attr_t *attributes);
+
+/*
+ * Call from time to time while the worker is large: when it has had no large
+ * request since the last call, it is made to give its buffer's memory back.
+ */
+void transport_watch_worker(struct worker *worker);
+
+/* Make the event readable. Any thread. */
+void transport_notify(struct transport *transport);
 
 /* Serve a message that lies in the worker's buffer, or in another one. */
 void transport_serve(struct worker *worker, void *message, size_t length);

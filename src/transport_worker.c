@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * transport_worker.c - the threads that serve requests
+ *
+ * A worker's counters are written by it alone and read by anybody, so they are
+ * relaxed atomics that cost no more than plain ones.
+ */
+#include "transport_private.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+
+/* Messages above this make a buffer worth giving back once none comes. */
+#define LARGE_MESSAGE (64 * 1024)
+
+void transport_notify(struct transport *transport)
+{
+	uint64_t one = 1;
+
+	/* Fails only when the count is at its end: then it is readable. */
+	if (write(transport->event, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* The owner alone writes these: no read-modify-write is needed. */
+static void count_one(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(
+		counter,
+		atomic_load_explicit(counter, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+}
+
+static void note_large(struct worker *worker, size_t length)
+{
+	if (length <= LARGE_MESSAGE)
+		return;
+	count_one(&worker->large_served);
+	if (atomic_load_explicit(&worker->large, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&worker->large, true, memory_order_relaxed);
+	transport_notify(worker->transport);
+}
+
+static void give_buffer_back(struct worker *worker)
+{
+	if (!atomic_load_explicit(&worker->give_back, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&worker->give_back, false, memory_order_relaxed);
+	ledger_release_buffer(worker->transport->ledger,
+			      worker - worker->transport->workers);
+	atomic_store_explicit(&worker->large, false, memory_order_relaxed);
+}
+
+void transport_serve(struct worker *worker, void *message, size_t length)
+{
+	struct request *request = &worker->request;
+	struct transport *transport = worker->transport;
+	struct fuse_in_header *in = message;
+	struct fuse_buf buf = {0};
+	size_t received = length;
+	uint32_t opcode;
+
+	opcode = in->opcode < TRANSPORT_OPCODES ? in->opcode : 0;
+	count_one(&worker->requests[opcode]);
+	if (opcode == FUSE_INIT) {
+		transport_agree(transport, message, length);
+	} else {
+		buf.mem = request_receive(request, message, &length);
+		buf.size = length;
+		fuse_session_process_buf(transport->session, &buf);
+	}
+	count_one(&worker->served);
+	/* Nothing is left to do of it, should this be the last. */
+	in->len = 0;
+	note_large(worker, received > request->reply_length
+				   ? received
+				   : request->reply_length);
+}
+
+/* Once, after the first request. */
+static void tell_served(struct transport *transport)
+{
+	if (atomic_load_explicit(&transport->has_served,
+				 memory_order_relaxed) ||
+	    atomic_exchange_explicit(&transport->has_served, true,
+				     memory_order_relaxed))
+		return;
+	if (transport->served)
+		transport->served(transport->userdata);
+}
+
+static void serve_all(struct worker *worker)
+{
+	struct transport *transport = worker->transport;
+	char *message = worker->buffer + REQUEST_START;
+	const size_t room = BUFFER_SIZE - REQUEST_START;
+	ssize_t length;
+
+	while (!atomic_load_explicit(&transport->stopping,
+				     memory_order_relaxed)) {
+		give_buffer_back(worker);
+		length = read(transport->fd, message, room);
+		if (length >= (ssize_t)sizeof(struct fuse_in_header)) {
+			transport_serve(worker, message, length);
+			tell_served(transport);
+			continue;
+		}
+		if (length >= 0)
+			errno = EIO;
+		switch (errno) {
+		case EINTR:  /* Woken, to look at the flags. */
+		case ENOENT: /* The request was given up while we read it. */
+		case EAGAIN:
+			break;
+		case ENODEV: /* Unmounted. */
+			return;
+		default:
+			log_line(LOG_ERR, "cannot read requests: %s",
+				 strerror(errno));
+			usleep(100 * 1000);
+		}
+	}
+}
+
+static void *worker_main(void *argument)
+{
+	struct worker *worker = argument;
+	struct transport *transport = worker->transport;
+	sigset_t wake;
+	int error;
+
+	sigemptyset(&wake);
+	sigaddset(&wake, WAKE_SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
+	request_set_current(&worker->request);
+	error = transport->attach(transport->userdata);
+	atomic_store_explicit(&worker->attached, error ? error : 1,
+			      memory_order_release);
+	if (!error) {
+		transport_notify(transport);
+		serve_all(worker);
+		transport->detach(transport->userdata);
+	}
+	atomic_store_explicit(&worker->ended, true, memory_order_release);
+	transport_notify(transport);
+	return NULL;
+}
+
+int transport_start_worker(struct worker *worker,
+			   const pthread_attr_t *attributes)
+{
+	int error;
+
+	error = pthread_create(&worker->thread, attributes, worker_main,
+			       worker);
+	if (error)
+		return -error;
+	worker->started = true;
+	return 0;
+}
+
+/*
+ * A worker that serves small requests sees the flag after the next; one that
+ * sleeps has to be woken.
+ */
+void transport_watch_worker(struct worker *worker)
+{
+	uint64_t served, large;
+
+	served = atomic_load_explicit(&worker->served, memory_order_relaxed);
+	large = atomic_load_explicit(&worker->large_served,
+				     memory_order_relaxed);
+	if (large == worker->seen_large &&
+	    atomic_load_explicit(&worker->large, memory_order_relaxed)) {
+		atomic_store_explicit(&worker->give_back, true,
+				      memory_order_relaxed);
+		if (served == worker->seen_served)
+			pthread_kill(worker->thread, WAKE_SIGNAL);
+	}
+	worker->seen_served = served;
+	worker->seen_large = large;
+}
