@@ -21,7 +21,11 @@ given_back() { # FRESH: within 1 MiB, after two seconds without work
 stress() { # NAME OPTIONS
 	local fresh=0
 	mount_fs "size=1g,$2"
-	on_zramfs && fresh=$(stat_of mem_used_total)
+	if on_zramfs; then
+		: "$(stat_of pid)" # has what answers paged in
+		sleep 0.3
+		fresh=$(stat_of mem_used_total)
+	fi
 	check "$1: stress" "$HELPERS/stress" -k -t "$STRESS_THREADS" \
 		-s "$STRESS_SECONDS" ${STRESS_SEED:+-r "$STRESS_SEED"} "$MNT"
 	if on_zramfs; then
