@@ -3,6 +3,7 @@
 # make            build/zramfs and build/zramfsctl
 # make check      unit and system tests; ends with 'N passed, N failed'
 # make asan|tsan  the tests again, under the sanitizers
+# make faults     the programs that die and run out of memory where tests want
 # make acceptance  the long checks: takes an hour or so
 # make bench      figures: QUICK=1 for all of them briefly, ROUNDS=, ONLY=
 # make install    DESTDIR= PREFIX=
@@ -12,6 +13,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 SANITIZE ?=
+FAULTS  ?=
 CC      ?= cc
 CFLAGS  ?= -O2 -g
 PKG_CONFIG ?= pkg-config
@@ -29,6 +31,7 @@ ALL_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-fno-strict-aliasing -D_GNU_SOURCE -DFUSE_USE_VERSION=314 \
 	-DZRAMFS_VERSION='"$(VERSION)"' -Isrc -I. $(PKG_CFLAGS) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer) \
+	$(if $(FAULTS),-DZRAMFS_FAULTS) \
 	$(CFLAGS)
 ALL_LDFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 LDLIBS_ALL = $(PKG_LDLIBS) -lpthread
@@ -59,7 +62,7 @@ BENCH_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all check acceptance unit system tests asan tsan bench bench-programs fuzz install clean format
+.PHONY: all check acceptance unit system tests asan tsan faults bench bench-programs fuzz install clean format
 .SECONDARY:
 
 all: $(BUILD)/zramfs $(BUILD)/zramfsctl
@@ -133,6 +136,10 @@ bench: all bench-programs
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JOBS),--jobs $(JOBS)) \
 		$(if $(ONLY),--only '$(ONLY)')
 
+faults:
+	@$(MAKE) --no-print-directory all $(patsubst %,build-faults/%,\
+		tests/unit/test_recovery_points) BUILD=build-faults FAULTS=1
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin \
 		$(DESTDIR)$(PREFIX)/share/man/man8
@@ -143,6 +150,6 @@ format:
 	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] codec/*.[ch] pool/*.[ch] tests/*/*.[ch] bench/*.[ch])
 
 clean:
-	rm -rf build build-asan build-tsan
+	rm -rf build build-asan build-tsan build-faults
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

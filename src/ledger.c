@@ -11,15 +11,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fs/answer.h"
+
 #define LEDGER_MAGIC 0x317265676c617a7aull /* "zzalger1" */
 
 #define LEDGER_PAGE 4096u
 
 _Static_assert(sizeof(struct ledger_header) <= LEDGER_PAGE, "is one page");
 
+/*
+ * Those that are left when a worker dies, and as many that serve then; and some
+ * more, for workers that die while they serve what was left.
+ */
+static unsigned int answers_for(unsigned int threads)
+{
+	return 2 * threads + 4;
+}
+
+static size_t answers_bytes(unsigned int threads)
+{
+	size_t bytes = answers_for(threads) * sizeof(struct answer);
+
+	return (bytes + LEDGER_PAGE - 1) & ~(size_t)(LEDGER_PAGE - 1);
+}
+
 static size_t ledger_size(unsigned int threads)
 {
-	return LEDGER_PAGE + (size_t)threads * LEDGER_BUFFER_SIZE;
+	return LEDGER_PAGE + answers_bytes(threads) +
+	       (size_t)threads * LEDGER_BUFFER_SIZE;
 }
 
 int ledger_create(unsigned int threads)
@@ -28,6 +47,7 @@ int ledger_create(unsigned int threads)
 		.magic = LEDGER_MAGIC,
 		.version = LEDGER_VERSION,
 		.threads = threads,
+		.answers = answers_for(threads),
 	};
 	int fd = memfd_create("zramfs-ledger", MFD_CLOEXEC);
 	int error;
@@ -49,6 +69,7 @@ static bool is_ledger(const struct ledger_header *header, size_t size)
 {
 	return header->magic == LEDGER_MAGIC &&
 	       header->version == LEDGER_VERSION &&
+	       header->answers == answers_for(header->threads) &&
 	       size == ledger_size(header->threads);
 }
 
@@ -80,7 +101,9 @@ int ledger_map(struct ledger *ledger, int fd)
 	/* What clients write is in there; a dump is no place for it. */
 	madvise(base, ledger->size, MADV_DONTDUMP);
 	ledger->header = base;
-	ledger->buffers = (char *)base + LEDGER_PAGE;
+	ledger->answers = (struct answer *)((char *)base + LEDGER_PAGE);
+	ledger->buffers =
+		(char *)base + LEDGER_PAGE + answers_bytes(header.threads);
 	return 0;
 }
 

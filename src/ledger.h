@@ -6,6 +6,7 @@
  * before it and that is not the filesystem itself:
  *
  *   header   settings as last changed, and the agreement with the kernel
+ *   answers  for each thread, what it was doing (fs/answer.h)
  *   buffers  for each thread, the message that it was serving
  *
  * The buffers are here because the kernel sends forgets once and wants no
@@ -27,12 +28,15 @@
 
 #define LEDGER_MESSAGE_MAX 1024
 
+struct answer;
+
 /* One page. */
 struct ledger_header {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t threads;      /* buffers */
-	_Atomic uint32_t made; /* the filesystem in the arena is complete */
+	uint32_t threads; /* buffers */
+	uint32_t answers;
+	_Atomic uint32_t made;	 /* the filesystem in the arena is complete */
 	_Atomic uint32_t ending; /* nobody needs it any more */
 	/* Block mode: st_dev of what was mounted on the device; 0: nothing. */
 	_Atomic uint64_t block_device;
@@ -51,6 +55,7 @@ struct ledger {
 	int fd;
 	size_t size;
 	struct ledger_header *header;
+	struct answer *answers;
 	char *buffers;
 };
 

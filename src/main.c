@@ -169,6 +169,10 @@ static int create_transport(struct service *service,
 		.userdata = service,
 		.attach = service_attach_thread,
 		.detach = service_detach_thread,
+		.begin = service_begin,
+		.resume = service_resume,
+		.withdraw = service_withdraw,
+		.resumed = service_resumed,
 		.served = service_served,
 	};
 	char message[512];

@@ -145,6 +145,14 @@ static int create_fs(struct service *service, const struct options *options,
 	return 0;
 }
 
+/* Without a keeper nobody comes to read the notes. */
+static void note_requests(struct service *service)
+{
+	if (service->link >= 0)
+		fs_set_answers(service->fs, service->ledger.answers,
+			       service->ledger.header->answers);
+}
+
 /* Nothing in the arena is in use: what a worker left there that died early. */
 static int clear_arena(struct service *service, char *message, size_t size)
 {
@@ -181,6 +189,7 @@ static int make(struct service *service, const struct options *options,
 			 (unsigned long long)options->mem_limit);
 		return error;
 	}
+	note_requests(service);
 	service->ledger.header->hot = options->hot;
 	/* Release: now there is something to recover. */
 	atomic_store_explicit(&service->ledger.header->made, 1,
@@ -214,6 +223,8 @@ static int recover(struct service *service, const struct options *options,
 	error = store_attach(&service->store, service->arena, &config);
 	if (!error)
 		error = fs_attach(&service->fs, service->arena, service->store);
+	if (!error)
+		note_requests(service);
 	if (!error)
 		error = fs_recover(service->fs, &check, report_line, NULL);
 	if (error)
@@ -321,6 +332,26 @@ int service_attach_thread(void *service)
 void service_detach_thread(void *service)
 {
 	fs_detach_thread(((struct service *)service)->fs);
+}
+
+void service_begin(void *service, unsigned int thread, uint64_t request)
+{
+	fs_begin(((struct service *)service)->fs, thread, request);
+}
+
+int service_resume(void *service, uint64_t request)
+{
+	return fs_resume(((struct service *)service)->fs, request);
+}
+
+void service_withdraw(void *service, uint64_t request)
+{
+	fs_withdraw(((struct service *)service)->fs, request);
+}
+
+void service_resumed(void *service)
+{
+	fs_resumed(((struct service *)service)->fs);
 }
 
 void service_served(void *service)

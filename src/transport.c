@@ -80,10 +80,8 @@ int transport_create(struct transport **result,
 	if (!transport)
 		goto fail;
 	transport->fd = transport->event = transport->signals = -1;
-	transport->attach = config->attach;
-	transport->detach = config->detach;
-	transport->served = config->served;
-	transport->userdata = config->userdata;
+	transport->config = *config;
+	transport->config.options = NULL; /* the caller's */
 	transport->owner = true;
 
 	error = transport_create_session(transport, config, message,
@@ -294,7 +292,7 @@ int transport_wait(struct transport *transport, int link,
 		if (read(transport->signals, &signal, sizeof(signal)) ==
 		    sizeof(signal))
 			return signal.ssi_signo;
-		if (fds[2].revents && !on_link(transport->userdata))
+		if (fds[2].revents && !on_link(transport->config.userdata))
 			fds[2].fd = -1;
 		/* Only to empty it; the loop looks at everything. */
 		if (read(transport->event, &count, sizeof(count)) < 0)

@@ -35,6 +35,17 @@ struct transport_config {
 	/* Called by each worker at its start and its end. */
 	int (*attach)(void *userdata);
 	void (*detach)(void *userdata);
+	/*
+	 * Each request, before anything is done for it: by its worker thread,
+	 * of threads 0 and up; or for one that may have been begun by a worker
+	 * that died, by the main thread: 0, or the error to answer with; or
+	 * that it was answered with an error now. At last there are none of
+	 * these any more.
+	 */
+	void (*begin)(void *userdata, unsigned int thread, uint64_t request);
+	int (*resume)(void *userdata, uint64_t request);
+	void (*withdraw)(void *userdata, uint64_t request);
+	void (*resumed)(void *userdata);
 	/* The first request since the start has been answered. Any worker. */
 	void (*served)(void *userdata);
 };

@@ -63,10 +63,7 @@ struct transport {
 	atomic_bool stopping;
 	atomic_bool has_served;
 	struct request_agreement agreement;
-	int (*attach)(void *userdata);
-	void (*detach)(void *userdata);
-	void (*served)(void *userdata);
-	void *userdata;
+	struct transport_config config;
 	unsigned int threads;
 	struct worker *workers;
 };
@@ -92,8 +89,12 @@ void transport_watch_worker(struct worker *worker);
 /* Make the event readable. Any thread. */
 void transport_notify(struct transport *transport);
 
-/* Serve a message that lies in the worker's buffer, or in another one. */
-void transport_serve(struct worker *worker, void *message, size_t length);
+/*
+ * Serve a message that lies in the worker's buffer, or in another one. error:
+ * do nothing but to answer with this, if it wants an answer.
+ */
+void transport_serve(struct worker *worker, void *message, size_t length,
+		     int error);
 
 /* Answer a FUSE_INIT, as before if there was one, and keep it in the ledger. */
 void transport_agree(struct transport *transport, const void *message,

@@ -111,7 +111,16 @@ static bool is_forget(const struct fuse_in_header *in)
 static void serve_here(struct transport *transport, void *message,
 		       size_t length)
 {
-	transport_serve(&transport->workers[0], message, length);
+	const struct fuse_in_header *in = message;
+	int error = transport->config.resume(transport->config.userdata,
+					     in->unique & ~UNIQUE_RESEND);
+
+	if (error)
+		log_line(LOG_ERR,
+			 "a request (opcode %u) in which workers died is "
+			 "refused",
+			 in->opcode);
+	transport_serve(&transport->workers[0], message, length, error);
 }
 
 static void do_forgets(struct transport *transport)
@@ -144,9 +153,14 @@ static void refuse_requests(struct transport *transport)
 		out.unique = in->unique;
 		/* ENOENT: it was answered before the death. */
 		if (write(transport->fd, &out, sizeof(out)) ==
-		    (ssize_t)sizeof(out))
+		    (ssize_t)sizeof(out)) {
 			log_line(LOG_WARNING,
-				 "a request was lost with the worker");
+				 "a request (opcode %u) was lost with the "
+				 "worker",
+				 in->opcode);
+			transport->config.withdraw(transport->config.userdata,
+						   in->unique);
+		}
 		in->len = 0;
 	}
 }
@@ -214,7 +228,7 @@ static int resume_requests(struct transport *transport)
 
 static int resume(struct transport *transport)
 {
-	int error = transport->attach(transport->userdata);
+	int error = transport->config.attach(transport->config.userdata);
 
 	if (error)
 		return error;
@@ -222,8 +236,9 @@ static int resume(struct transport *transport)
 	replay_init(transport);
 	do_forgets(transport);
 	error = resume_requests(transport);
+	transport->config.resumed(transport->config.userdata);
 	request_set_current(NULL);
-	transport->detach(transport->userdata);
+	transport->config.detach(transport->config.userdata);
 	return error;
 }
 

@@ -56,7 +56,26 @@ static void give_buffer_back(struct worker *worker)
 	atomic_store_explicit(&worker->large, false, memory_order_relaxed);
 }
 
-void transport_serve(struct worker *worker, void *message, size_t length)
+/* Forgets and interrupts want no answer. */
+static void refuse(struct transport *transport, const struct fuse_in_header *in,
+		   int error)
+{
+	struct fuse_out_header out = {
+		.len = sizeof(out),
+		.error = error,
+		.unique = in->unique,
+	};
+
+	if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET ||
+	    in->opcode == FUSE_INTERRUPT)
+		return;
+	if (write(transport->fd, &out, sizeof(out)) < 0)
+		log_line(LOG_ERR, "cannot answer the kernel: %s",
+			 strerror(errno));
+}
+
+void transport_serve(struct worker *worker, void *message, size_t length,
+		     int error)
 {
 	struct request *request = &worker->request;
 	struct transport *transport = worker->transport;
@@ -67,7 +86,9 @@ void transport_serve(struct worker *worker, void *message, size_t length)
 
 	opcode = in->opcode < TRANSPORT_OPCODES ? in->opcode : 0;
 	count_one(&worker->requests[opcode]);
-	if (opcode == FUSE_INIT) {
+	if (error) {
+		refuse(transport, in, error);
+	} else if (opcode == FUSE_INIT) {
 		transport_agree(transport, message, length);
 	} else {
 		buf.mem = request_receive(request, message, &length);
@@ -90,8 +111,17 @@ static void tell_served(struct transport *transport)
 	    atomic_exchange_explicit(&transport->has_served, true,
 				     memory_order_relaxed))
 		return;
-	if (transport->served)
-		transport->served(transport->userdata);
+	transport->config.served(transport->config.userdata);
+}
+
+static void begin(struct worker *worker, const void *message)
+{
+	const struct transport *transport = worker->transport;
+	const struct fuse_in_header *in = message;
+
+	transport->config.begin(transport->config.userdata,
+				(unsigned int)(worker - transport->workers),
+				in->unique);
 }
 
 static void serve_all(struct worker *worker)
@@ -106,7 +136,8 @@ static void serve_all(struct worker *worker)
 		give_buffer_back(worker);
 		length = read(transport->fd, message, room);
 		if (length >= (ssize_t)sizeof(struct fuse_in_header)) {
-			transport_serve(worker, message, length);
+			begin(worker, message);
+			transport_serve(worker, message, length, 0);
 			tell_served(transport);
 			continue;
 		}
@@ -138,13 +169,13 @@ static void *worker_main(void *argument)
 	sigaddset(&wake, WAKE_SIGNAL);
 	pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
 	request_set_current(&worker->request);
-	error = transport->attach(transport->userdata);
+	error = transport->config.attach(transport->config.userdata);
 	atomic_store_explicit(&worker->attached, error ? error : 1,
 			      memory_order_release);
 	if (!error) {
 		transport_notify(transport);
 		serve_all(worker);
-		transport->detach(transport->userdata);
+		transport->config.detach(transport->config.userdata);
 	}
 	atomic_store_explicit(&worker->ended, true, memory_order_release);
 	transport_notify(transport);

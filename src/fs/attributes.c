@@ -173,10 +173,13 @@ int fs_setattr(struct fs *fs, ino_t ino, unsigned int valid,
 	       const struct stat *attr, struct stat *result)
 {
 	struct inode *inode = inode_get(fs, ino);
-	int error = 0;
+	int64_t error = 0;
 
 	if (!inode)
 		return -ENOENT;
+	/* Set before: what is left is to say what it is now. */
+	if (answer_again(&error))
+		valid = 0;
 	if (valid & FS_SET_SIZE)
 		error = check_size(inode, attr->st_size);
 	if (error)
@@ -186,6 +189,8 @@ int fs_setattr(struct fs *fs, ino_t ino, unsigned int valid,
 	inode_lock_exclusive(fs, ino);
 	if (valid)
 		error = set_attributes(fs, inode, valid, attr);
+	if (valid && !error)
+		answer_done(0);
 	if (!error)
 		inode_stat(fs, ino, inode, result);
 	inode_unlock(fs, ino);

@@ -234,6 +234,7 @@ int fs_recover(struct fs *fs, struct fs_check *check,
 	int error;
 
 	intent_replay(fs);
+	answers_settle(fs);
 	error = walk_create(&walk, fs, true, check, report, context);
 	if (error)
 		return error;

@@ -42,6 +42,10 @@ int file_get(const struct fs *fs, ino_t ino, struct inode **inode);
 /* mtime and ctime are now. */
 void file_modified(struct inode *inode);
 
+/* fs_write(), as a part of something larger. */
+ssize_t file_write(struct fs *fs, ino_t ino, const void *buffer, size_t size,
+		   off_t offset, bool kill_priv);
+
 /* Give what was counted as pages of a file, and charged, back. */
 void file_uncount(struct fs *fs, struct inode *inode, uint64_t pages);
 

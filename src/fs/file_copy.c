@@ -57,8 +57,8 @@ static int copy_bytes(struct copy *copy, uint64_t bytes)
 		count = fs_read(copy->fs, copy->source_ino, buffer, size,
 				copy->from + copy->done);
 		if (count > 0)
-			count = fs_write(copy->fs, copy->target_ino, buffer,
-					 count, to, false);
+			count = file_write(copy->fs, copy->target_ino, buffer,
+					   count, to, false);
 		if (count < 0)
 			return count;
 		copy->done += count;
@@ -297,8 +297,11 @@ ssize_t fs_copy_range(struct fs *fs, ino_t source, off_t source_offset,
 			    .from = source_offset,
 			    .to = target_offset,
 			    .length = length};
+	int64_t again;
 	int err;
 
+	if (answer_again(&again))
+		return again;
 	if (source_offset < 0 || target_offset < 0)
 		return -EINVAL;
 	err = file_get(fs, source, &copy.source);
@@ -308,5 +311,7 @@ ssize_t fs_copy_range(struct fs *fs, ino_t source, off_t source_offset,
 		err = copy_init(&copy);
 	while (!err && copy.done < copy.length)
 		err = copy_step(&copy);
+	if (copy.done)
+		answer_done(copy.done);
 	return copy.done ? (ssize_t)copy.done : err;
 }

@@ -257,8 +257,10 @@ int fs_fallocate(struct fs *fs, ino_t ino, int mode, off_t offset, off_t length)
 {
 	struct range range;
 	struct inode *inode;
-	int err;
+	int64_t err;
 
+	if (answer_again(&err))
+		return err;
 	if (offset < 0 || length <= 0)
 		return -EINVAL;
 	err = check_mode(mode);
@@ -274,6 +276,8 @@ int fs_fallocate(struct fs *fs, ino_t ino, int mode, off_t offset, off_t length)
 	fs_enter(fs);
 	inode_lock_exclusive(fs, ino);
 	err = change_range(fs, inode, mode, &range);
+	if (!err)
+		answer_done(0);
 	inode_unlock(fs, ino);
 	fs_leave(fs);
 	return err;

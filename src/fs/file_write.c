@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fault.h"
 #include "fs/file.h"
 
 /*
@@ -210,6 +211,7 @@ static void swap_pages(struct write *write, uint64_t done, uint64_t holes)
 	for (index = write->first; index <= write->last; index++) {
 		store_ref *ref = write_ref(write, index);
 
+		fault_point("page to be written");
 		/* Release: the page is there before the cell names it. */
 		if (index != done)
 			*ref = atomic_exchange_explicit(
@@ -413,8 +415,8 @@ static ssize_t write_pieces(struct write *write, const char *buffer,
 	return done;
 }
 
-ssize_t fs_write(struct fs *fs, ino_t ino, const void *buffer, size_t size,
-		 off_t offset, bool kill_priv)
+ssize_t file_write(struct fs *fs, ino_t ino, const void *buffer, size_t size,
+		   off_t offset, bool kill_priv)
 {
 	struct write write;
 	ssize_t result;
@@ -433,5 +435,23 @@ ssize_t fs_write(struct fs *fs, ino_t ino, const void *buffer, size_t size,
 	fs_enter(fs);
 	result = write_pieces(&write, buffer, size, offset);
 	fs_leave(fs);
+	return result;
+}
+
+/*
+ * A write that was cut short by a crash can be done once more: it has not
+ * been answered, so it is still to happen. One that was complete is not, as
+ * others may have written there since.
+ */
+ssize_t fs_write(struct fs *fs, ino_t ino, const void *buffer, size_t size,
+		 off_t offset, bool kill_priv)
+{
+	int64_t result;
+
+	if (answer_again(&result))
+		return result;
+	result = file_write(fs, ino, buffer, size, offset, kill_priv);
+	if (result > 0)
+		answer_done(result);
 	return result;
 }

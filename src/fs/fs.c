@@ -52,6 +52,8 @@ static int locks_init(struct fs *fs)
 
 	for (size_t i = 0; !error && i < FS_INODE_LOCKS; i++)
 		error = lock_init(&fs->inode_locks[i].lock);
+	for (size_t i = 0; !error && i < FS_COUNT_LOCKS; i++)
+		error = -pthread_mutex_init(&fs->count_locks[i].lock, NULL);
 	return error;
 }
 

@@ -74,6 +74,42 @@ void fs_destroy(struct fs *fs);
 int fs_attach_thread(struct fs *fs);
 void fs_detach_thread(struct fs *fs);
 
+/* --- requests ---------------------------------------------------------- */
+
+/*
+ * For a caller whose requests outlive this process: see answer.h. Memory that
+ * outlives it too, for as many requests as are under way at a time: those that
+ * a dead process has left, and as many new ones. Before any thread begins one.
+ */
+struct answer;
+void fs_set_answers(struct fs *fs, struct answer *answers, unsigned int count);
+
+/*
+ * What the calling thread does from now on is for this request (not 0, never
+ * used before). slot: the thread's own.
+ */
+void fs_begin(struct fs *fs, unsigned int slot, uint64_t request);
+
+/*
+ * The same for one that may have been begun before this process was there:
+ * called again with what they were called with then, the functions below give
+ * the result that they gave then. -EIO: it must not be tried again, the
+ * process has crashed in it too often. Only while no other thread is there.
+ */
+int fs_resume(struct fs *fs, uint64_t request);
+
+/*
+ * One that may have been begun was answered otherwise now: what it has looked
+ * up is taken back. Only while no other thread is there.
+ */
+void fs_withdraw(struct fs *fs, uint64_t request);
+
+/* All that were left have been resumed. */
+void fs_resumed(struct fs *fs);
+
+/* The process is crashing in this thread. Safe in signal handlers. */
+void fs_fault(void);
+
 /* --- names ------------------------------------------------------------- */
 
 /* -ENOENT, -ENOTDIR, -ENAMETOOLONG. "." and ".." are looked up too. */

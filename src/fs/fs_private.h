@@ -10,6 +10,7 @@
 
 #include "arena/index.h"
 #include "arena/slab.h"
+#include "fs/answer.h"
 #include "fs/fs.h"
 #include "fs/inode.h"
 #include "fs/intent.h"
@@ -19,6 +20,9 @@
 
 /* Operations under way are counted in as many places: see fs_enter(). */
 #define FS_GATES 64
+
+/* Lookup counts' locks, striped likewise. */
+#define FS_COUNT_LOCKS 64
 
 /* st_nlink's bound; far from what the regions can hold. */
 #define FS_LINK_MAX INT32_MAX
@@ -40,6 +44,10 @@ struct inode_lock {
 	pthread_rwlock_t lock;
 } __attribute__((aligned(64)));
 
+struct count_lock {
+	pthread_mutex_t lock;
+} __attribute__((aligned(64)));
+
 struct gate {
 	_Atomic uint32_t inside; /* operations that came in by it */
 } __attribute__((aligned(64)));
@@ -53,11 +61,14 @@ struct fs {
 	struct fs_root *root;
 	pthread_rwlock_t namespace_lock; /* prefers writers */
 	struct inode_lock inode_locks[FS_INODE_LOCKS];
+	struct count_lock count_locks[FS_COUNT_LOCKS]; /* see answer.c */
 	struct gate gates[FS_GATES];
 	pthread_mutex_t stop_lock; /* guards stops; see gate.c */
 	pthread_cond_t stop_changed;
 	_Atomic uint32_t stops; /* wanted or under way */
 	bool stopped;
+	struct answer *answers; /* NULL: no requests are noted */
+	unsigned int nr_answers;
 };
 
 /* --- gate.c ------------------------------------------------------------ */

@@ -8,6 +8,7 @@
  */
 #include "fs/intent.h"
 
+#include "fault.h"
 #include "fs/directory.h"
 #include "fs/fs_private.h"
 
@@ -17,6 +18,7 @@ static void redo(struct fs *fs, const struct intent *intent)
 		const struct intent_step *step = &intent->step[i];
 		struct inode *directory = slab_address(fs->inodes, step->block);
 
+		fault_point("intent step");
 		directory_store(fs, directory, step->cookie, step->value);
 	}
 }
@@ -45,12 +47,14 @@ void intent_run(struct fs *fs, const struct intent_step *step,
 	intent->steps = steps;
 	for (unsigned int i = 0; i < steps; i++)
 		intent->step[i] = step[i];
+	fault_point("intent filled");
 	/* Release: the steps, and all that they name, are there before. */
 	atomic_store_explicit(&intent->state, INTENT_COMMITTED,
 			      memory_order_release);
 	/* Not to be reordered before the commit, though no thread reads it. */
 	atomic_signal_fence(memory_order_seq_cst);
 	redo(fs, intent);
+	fault_point("intent done");
 	/* Release: after the steps were done. */
 	atomic_store_explicit(&intent->state, INTENT_FREE,
 			      memory_order_release);

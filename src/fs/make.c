@@ -167,7 +167,11 @@ static void publish(struct fs *fs, const struct place *place,
 		    uint64_t cookie)
 {
 	inode_enliven(new);
+	answer_publish_cell(
+		place->parent, cookie, block, new->ino,
+		&(struct answer_times){.directory = {place->parent}});
 	directory_store(fs, place->directory, cookie, block);
+	answer_done(0);
 
 	directory_grown(fs, place->directory, cookie);
 	directory_added(fs, block);
@@ -218,10 +222,12 @@ int fs_make(struct fs *fs, const struct fs_caller *caller, ino_t parent,
 	    struct fs_entry *entry)
 {
 	struct make make = {.mode = mode, .rdev = rdev, .target = target};
-	int error;
+	int64_t error;
 
 	if (!is_known_type(mode))
 		return -EINVAL;
+	if (answer_again(&error))
+		return entry_again(fs, entry);
 	fs_enter(fs);
 	pthread_rwlock_wrlock(&fs->namespace_lock);
 	error = make_locked(fs, caller, parent, name, &make, entry);
@@ -248,15 +254,19 @@ static int make_unnamed_locked(struct fs *fs, const struct fs_caller *caller,
 	if (error)
 		return error;
 	inode_enliven(&new);
+	answer_publish_unnamed(new.ino);
 	entry_fill(fs, new.ino, new.inode, entry);
+	answer_done(0);
 	return 0;
 }
 
 int fs_make_unnamed(struct fs *fs, const struct fs_caller *caller, ino_t parent,
 		    mode_t mode, struct fs_entry *entry)
 {
-	int error;
+	int64_t error;
 
+	if (answer_again(&error))
+		return entry_again(fs, entry);
 	fs_enter(fs);
 	pthread_rwlock_wrlock(&fs->namespace_lock);
 	error = make_unnamed_locked(fs, caller, parent, mode, entry);

@@ -53,15 +53,35 @@ void directory_touch(struct inode *directory)
 	directory->mtime = inode_changed(directory);
 }
 
-void entry_fill(struct fs *fs, ino_t ino, struct inode *inode,
-		struct fs_entry *entry)
+static void entry_describe(struct fs *fs, ino_t ino, const struct inode *inode,
+			   struct fs_entry *entry)
 {
-	inode->lookups++;
 	entry->ino = ino;
 	entry->generation = inode->generation;
 	inode_lock_shared(fs, ino);
 	inode_stat(fs, ino, inode, &entry->attr);
 	inode_unlock(fs, ino);
+}
+
+void entry_fill(struct fs *fs, ino_t ino, struct inode *inode,
+		struct fs_entry *entry)
+{
+	answer_count_lookup(fs, ino, inode);
+	entry_describe(fs, ino, inode, entry);
+}
+
+int entry_again(struct fs *fs, struct fs_entry *entry)
+{
+	ino_t ino = answer_entry();
+	struct inode *inode;
+
+	fs_enter(fs);
+	/* Looked up as it was, it lives. */
+	inode = inode_get(fs, ino);
+	if (inode)
+		entry_describe(fs, ino, inode, entry);
+	fs_leave(fs);
+	return inode ? 0 : -ENOENT;
 }
 
 /* "." and ".." are no entries; a removed directory has no parent any more. */
@@ -130,24 +150,14 @@ int fs_lookup_ino(struct fs *fs, ino_t ino, struct fs_entry *entry)
 	return error;
 }
 
-/* Never below zero, were more taken back than given. Returns what is left. */
-static uint64_t take_lookups(struct inode *inode, uint64_t count)
-{
-	uint64_t old = inode->lookups;
-	uint64_t left;
-
-	do
-		left = old > count ? old - count : 0;
-	while (!atomic_compare_exchange_weak(&inode->lookups, &old, left));
-	return left;
-}
-
 void fs_forget(struct fs *fs, ino_t ino, uint64_t count)
 {
 	struct inode *inode;
 	bool dead = false;
 	uint32_t block;
 
+	if (answer_was_forgotten())
+		return;
 	fs_enter(fs);
 	/*
 	 * The shared lock keeps the inode from being buried between the two
@@ -156,7 +166,10 @@ void fs_forget(struct fs *fs, ino_t ino, uint64_t count)
 	pthread_rwlock_rdlock(&fs->namespace_lock);
 	inode = inode_get(fs, ino);
 	if (inode)
-		dead = take_lookups(inode, count) == 0 && inode->nlink == 0;
+		dead = answer_forget(fs, ino, inode, count) == 0 &&
+		       inode->nlink == 0;
+	else
+		answer_forget_nothing();
 	pthread_rwlock_unlock(&fs->namespace_lock);
 
 	if (dead) {
@@ -199,7 +212,10 @@ static int link_locked(struct fs *fs, ino_t ino, ino_t parent, const char *name,
 		return error;
 	}
 	directory_set_cookie(fs, block, cookie);
+	answer_publish_cell(parent, cookie, block, ino,
+			    &(struct answer_times){{parent}, {ino}});
 	directory_store(fs, place.directory, cookie, block);
+	answer_done(0);
 
 	directory_grown(fs, place.directory, cookie);
 	directory_added(fs, block);
@@ -213,8 +229,10 @@ static int link_locked(struct fs *fs, ino_t ino, ino_t parent, const char *name,
 int fs_link(struct fs *fs, ino_t ino, ino_t parent, const char *name,
 	    struct fs_entry *entry)
 {
-	int error;
+	int64_t error;
 
+	if (answer_again(&error))
+		return entry_again(fs, entry);
 	fs_enter(fs);
 	pthread_rwlock_wrlock(&fs->namespace_lock);
 	error = link_locked(fs, ino, parent, name, entry);
@@ -229,7 +247,11 @@ static void unlink_place(struct fs *fs, const struct place *place,
 {
 	struct inode *inode = place->inode;
 
+	answer_publish_cell(
+		place->parent, place->cookie, SLAB_NONE, 0,
+		&(struct answer_times){{place->parent}, {place->ino}});
 	directory_store(fs, place->directory, place->cookie, SLAB_NONE);
+	answer_done(0);
 
 	directory_shrunk(fs, place->directory, place->cookie);
 	directory_removed(fs, place->block);
@@ -268,8 +290,10 @@ static int remove_name(struct fs *fs, ino_t parent, const char *name,
 		       bool directory)
 {
 	uint32_t dead = SLAB_NONE;
-	int error;
+	int64_t error;
 
+	if (answer_again(&error))
+		return error;
 	fs_enter(fs);
 	pthread_rwlock_wrlock(&fs->namespace_lock);
 	error = unlink_locked(fs, parent, name, directory, &dead);

@@ -51,5 +51,10 @@ void directory_touch(struct inode *directory);
 /* Count a lookup and fill in the entry. Shared is enough. */
 void entry_fill(struct fs *fs, ino_t ino, struct inode *inode,
 		struct fs_entry *entry);
+/*
+ * The entry of a request that was done before, and whose lookup is counted.
+ * Takes the locks itself. -ENOENT: that cannot be.
+ */
+int entry_again(struct fs *fs, struct fs_entry *entry);
 
 #endif

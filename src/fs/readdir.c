@@ -52,6 +52,9 @@ static bool give_entry(struct fs *fs, const struct listing *listing,
 	memcpy(name, record->name, record->length);
 	name[record->length] = '\0';
 	if (listing->plus) {
+		/* The caller goes on from here with another request. */
+		if (!answer_has_room())
+			return false;
 		inode = inode_get(fs, record->ino);
 		entry.generation = inode->generation;
 		inode_lock_shared(fs, record->ino);
@@ -65,7 +68,8 @@ static bool give_entry(struct fs *fs, const struct listing *listing,
 			   cookie + CURSOR_ENTRIES))
 		return false;
 	if (inode)
-		inode->lookups++; /* it has a name, so it cannot have died */
+		/* It has a name, so it cannot have died. */
+		answer_count_lookup(fs, record->ino, inode);
 	return true;
 }
 

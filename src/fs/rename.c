@@ -188,13 +188,21 @@ static void publish(struct fs *fs, const struct renaming *renaming)
 		},
 	};
 
+	const struct answer_times times = {
+		{renaming->from.parent, renaming->to.parent},
+		{renaming->from.ino, renaming->to.block ? renaming->to.ino : 0},
+	};
+
 	if (renaming->flags & RENAME_WHITEOUT)
 		inode_enliven(&renaming->whiteout);
+	answer_publish_cell(renaming->to.parent, renaming->to.cookie,
+			    renaming->entry, 0, &times);
 	if (in_place(renaming))
 		directory_store(fs, renaming->to.directory, renaming->to.cookie,
 				renaming->entry);
 	else
 		intent_run(fs, steps, 2);
+	answer_done(0);
 }
 
 /* A directory has come to another parent. */
@@ -288,9 +296,9 @@ int fs_rename(struct fs *fs, const struct fs_caller *caller, ino_t parent,
 	      unsigned int flags)
 {
 	struct renaming renaming = {.caller = caller, .flags = flags};
-	int error = check_flags(flags);
+	int64_t error = check_flags(flags);
 
-	if (error)
+	if (error || answer_again(&error))
 		return error;
 	fs_enter(fs);
 	pthread_rwlock_wrlock(&fs->namespace_lock);

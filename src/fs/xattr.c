@@ -156,6 +156,15 @@ void xattr_release(struct fs *fs, struct inode *inode)
 	}
 }
 
+bool xattr_is_in(const struct fs *fs, const struct inode *inode, uint32_t block)
+{
+	uint32_t at = inode->xattr;
+
+	while (at && at != block)
+		at = xattr_block(fs, at)->next;
+	return at != SLAB_NONE;
+}
+
 bool xattr_is_capable(const struct fs *fs, const struct inode *inode)
 {
 	return xattr_find(fs, inode, XATTR_CAPABILITY) != SLAB_NONE;

@@ -59,6 +59,10 @@ size_t xattr_list(const struct fs *fs, const struct inode *inode, char *list);
 /* Free all, of an inode that nobody can reach. */
 void xattr_release(struct fs *fs, struct inode *inode);
 
+/* Whether the block is in the inode's chain. */
+bool xattr_is_in(const struct fs *fs, const struct inode *inode,
+		 uint32_t block);
+
 /* Whether INODE_CAPABLE has to be set. */
 bool xattr_is_capable(const struct fs *fs, const struct inode *inode);
 

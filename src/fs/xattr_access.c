@@ -114,10 +114,11 @@ static int check_existing(const struct fs *fs, const struct inode *inode,
 	return 0;
 }
 
-static void apply(struct fs *fs, struct inode *inode,
+static void apply(struct fs *fs, ino_t ino, struct inode *inode,
 		  const struct change *change)
 {
 	uint32_t mode = (inode->mode & ~0777u) | change->mode;
+	uint32_t old = xattr_find(fs, inode, change->name);
 
 	/*
 	 * A stored list is the truth for the mode's nine bits: store it first
@@ -126,7 +127,10 @@ static void apply(struct fs *fs, struct inode *inode,
 	 */
 	if (change->set_mode && !change->block)
 		inode->mode = mode;
+	answer_publish_xattr(ino, change->block ? change->block : old,
+			     !change->block);
 	xattr_install(fs, inode, change->name, change->block);
+	answer_done(0);
 	if (change->set_mode && change->block)
 		inode->mode = mode;
 	inode_changed(inode);
@@ -157,10 +161,12 @@ int fs_setxattr(struct fs *fs, ino_t ino, const char *name, const void *value,
 {
 	struct inode *inode = inode_get(fs, ino);
 	struct change change = {.name = name};
-	int result;
+	int64_t result;
 
 	if (!inode)
 		return -ENOENT;
+	if (answer_again(&result))
+		return result;
 	if (flags & ~(XATTR_CREATE | XATTR_REPLACE))
 		return -EINVAL;
 	result = check_name(name);
@@ -181,7 +187,7 @@ int fs_setxattr(struct fs *fs, ino_t ino, const char *name, const void *value,
 	if (!result && change.block)
 		result = check_existing(fs, inode, name, flags);
 	if (!result)
-		apply(fs, inode, &change);
+		apply(fs, ino, inode, &change);
 	else
 		xattr_discard(fs, change.block);
 	inode_unlock(fs, ino);
@@ -193,10 +199,12 @@ int fs_removexattr(struct fs *fs, ino_t ino, const char *name)
 {
 	struct inode *inode = inode_get(fs, ino);
 	struct change change = {.name = name};
-	int result;
+	int64_t result;
 
 	if (!inode)
 		return -ENOENT;
+	if (answer_again(&result))
+		return result;
 	result = check_name(name);
 	if (result)
 		return result;
@@ -204,7 +212,7 @@ int fs_removexattr(struct fs *fs, ino_t ino, const char *name)
 	inode_lock_exclusive(fs, ino);
 	/* A list that is not stored is one that says what the mode says. */
 	if (xattr_find(fs, inode, name))
-		apply(fs, inode, &change);
+		apply(fs, ino, inode, &change);
 	else if (!is_acl(name))
 		result = -ENODATA;
 	inode_unlock(fs, ino);
