@@ -53,7 +53,7 @@ void directory_touch(struct inode *directory)
 	directory->mtime = inode_changed(directory);
 }
 
-static void entry_describe(struct fs *fs, ino_t ino, const struct inode *inode,
+static void entry_describe(struct fs *fs, ino_t ino, struct inode *inode,
 			   struct fs_entry *entry)
 {
 	entry->ino = ino;
