@@ -49,6 +49,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "arena/lock.h"
 #include "pool/buddies.h"
 
 size_t buddies_largest(const struct pool *pool)
@@ -68,7 +69,7 @@ int buddies_create(struct pool **result, struct arena *arena,
 	pool->owner_ops = owner_ops;
 	pool->context = context;
 	pool->per_page = per_page;
-	pthread_mutex_init(&pool->lock, NULL);
+	lock_init(&pool->lock);
 	for (unsigned int count = 0; count < BUDDY_SLOTS; count++)
 		for (unsigned int room = 0; room < CHUNKS; room++)
 			pool->lists[count].list[room] = ARENA_NIL;

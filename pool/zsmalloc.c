@@ -53,6 +53,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "arena/lock.h"
 #include "pool/zsmalloc.h"
 
 static size_t zs_largest(const struct pool *pool)
@@ -80,7 +81,7 @@ static int zs_create(struct pool **result, struct arena *arena,
 		struct zs_class *class = &pool->classes[i];
 
 		*class = (struct zs_class){.geometry = geometry[i], .index = i};
-		pthread_mutex_init(&class->lock, NULL);
+		lock_init(&class->lock);
 		for (unsigned int group = 0; group <= ZS_FULL; group++)
 			class->list[group] = ARENA_NIL;
 	}

@@ -8,6 +8,7 @@
  *
  * Makes and unmakes a struct arena; gives out no page.
  */
+#include "arena/lock.h"
 #include "arena/arena.h"
 
 #include <errno.h>
@@ -127,7 +128,7 @@ static int region_init(struct arena *arena, enum arena_region nr)
 			return -ENOMEM;
 		}
 	}
-	err = pthread_mutex_init(&region->lock, NULL);
+	err = lock_init(&region->lock);
 	if (err) {
 		free(region->frames_touched);
 		pagemap_exit(&region->map);

@@ -17,6 +17,7 @@
  * lock, outside the arena's, and never waited for: an index that somebody else
  * is adjusting need not be adjusted twice.
  */
+#include "arena/lock.h"
 #include "arena/index.h"
 
 #include <errno.h>
@@ -76,7 +77,7 @@ int index_create(struct index **result, struct arena *arena,
 	index->context = context;
 	index->buckets = arena_page(arena, region, 0);
 	atomic_init(&index->nr_buckets, INDEX_STRIPES);
-	err = -pthread_mutex_init(&index->adjust_lock, NULL);
+	err = -lock_init(&index->adjust_lock);
 	if (err)
 		goto free;
 	err = add_page(index, 0);

@@ -15,6 +15,7 @@
  * Each size's mutex guards its list, its counters and all of its pages'
  * frames but for `kind`, which does not change while a block is live.
  */
+#include "arena/lock.h"
 #include "arena/slab.h"
 
 #include <errno.h>
@@ -60,7 +61,7 @@ int slab_create(struct slab **result, struct arena *arena,
 	slab->nr_classes = nr_sizes;
 	err = set_classes(slab, sizes);
 	for (unsigned int i = 0; i < nr_sizes && !err; i++) {
-		err = -pthread_mutex_init(&slab->classes[i].lock, NULL);
+		err = -lock_init(&slab->classes[i].lock);
 		if (!err)
 			continue;
 		while (i--)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "arena/lock.h"
 #include "store/hot.h"
 
 int hot_init(struct hot *hot, struct arena *arena, uint64_t bytes)
@@ -23,7 +24,7 @@ int hot_init(struct hot *hot, struct arena *arena, uint64_t bytes)
 	if (entry == MAP_FAILED)
 		return -ENOMEM;
 	hot->entry = entry;
-	pthread_mutex_init(&hot->lock, NULL);
+	lock_init(&hot->lock);
 	hot->head = hot->tail = ARENA_NIL;
 	atomic_init(&hot->frames, 0);
 	hot_set_limit(hot, bytes);

@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "arena/lock.h"
 #include "store/store_private.h"
 
 static const uint16_t object_sizes[] = {sizeof(struct object)};
@@ -89,7 +90,7 @@ static void init_locks(struct store *store)
 	pthread_mutex_init(&store->wake_lock, NULL);
 	pthread_cond_init(&store->wake, NULL);
 	for (i = 0; i < INDEX_STRIPES; i++)
-		pthread_mutex_init(&store->stripes[i].lock, NULL);
+		lock_init(&store->stripes[i].lock);
 }
 
 static void destroy_locks(struct store *store)
