@@ -20,6 +20,8 @@
 
 #include "codec/codec.h"
 
+#define BOTH (CODEC_TO_COMPRESS | CODEC_TO_DECOMPRESS)
+
 #define PAGE	  CODEC_PAGE_SIZE
 #define PAGES_MAX ((size_t)64 << 20 >> 12)
 
@@ -151,7 +153,7 @@ int main(int argc, char **argv)
 	}
 	error = load(&sample, argv[2]);
 	if (!error)
-		error = codec_streams_init(&streams, &choice);
+		error = codec_streams_init(&streams, &choice, BOTH);
 	if (!error)
 		error = measure(&streams, &sample,
 				argc > 3 ? atof(argv[3]) : 1.0, &result);

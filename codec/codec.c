@@ -134,23 +134,39 @@ void codec_format(const struct codec_choice *choice, char *text, size_t size)
 }
 
 int codec_streams_init(struct codec_streams *streams,
-		       const struct codec_choice *choice)
+		       const struct codec_choice *choice, unsigned int use)
 {
-	void *stream = choice->ops->create(choice->level);
+	const struct codec_ops *ops = choice->ops;
 
-	if (!stream)
-		return -ENOMEM;
 	*streams = (struct codec_streams){.choice = *choice};
-	streams->stream[choice->ops->id] = stream;
+	if (use & CODEC_TO_COMPRESS)
+		streams->compressor =
+			ops->create(choice->level, CODEC_TO_COMPRESS);
+	if (use & CODEC_TO_DECOMPRESS)
+		streams->decompressor[ops->id] =
+			ops->create(choice->level, CODEC_TO_DECOMPRESS);
+	if ((use & CODEC_TO_COMPRESS && !streams->compressor) ||
+	    (use & CODEC_TO_DECOMPRESS && !streams->decompressor[ops->id])) {
+		codec_streams_exit(streams);
+		return -ENOMEM;
+	}
 	return 0;
+}
+
+void codec_streams_rest(struct codec_streams *streams)
+{
+	if (streams->compressor)
+		streams->choice.ops->destroy(streams->compressor);
+	streams->compressor = NULL;
 }
 
 void codec_streams_exit(struct codec_streams *streams)
 {
+	codec_streams_rest(streams);
 	for (unsigned int id = 0; id < CODEC_COUNT; id++) {
-		if (streams->stream[id])
-			codecs[id]->destroy(streams->stream[id]);
-		streams->stream[id] = NULL;
+		if (streams->decompressor[id])
+			codecs[id]->destroy(streams->decompressor[id]);
+		streams->decompressor[id] = NULL;
 	}
 }
 
@@ -159,7 +175,12 @@ int codec_compress(struct codec_streams *streams, const void *page, void *dst,
 {
 	const struct codec_ops *ops = streams->choice.ops;
 
-	return ops->compress(streams->stream[ops->id], page, dst, dst_capacity);
+	if (!streams->compressor)
+		streams->compressor =
+			ops->create(streams->choice.level, CODEC_TO_COMPRESS);
+	if (!streams->compressor)
+		return -ENOMEM;
+	return ops->compress(streams->compressor, page, dst, dst_capacity);
 }
 
 int codec_decompress(struct codec_streams *streams, unsigned int id,
@@ -169,10 +190,10 @@ int codec_decompress(struct codec_streams *streams, unsigned int id,
 
 	if (!ops)
 		return -EIO;
-	if (!streams->stream[id]) {
-		streams->stream[id] = ops->create(ops->level_default);
-		if (!streams->stream[id])
-			return -ENOMEM;
-	}
-	return ops->decompress(streams->stream[id], src, src_len, page);
+	if (!streams->decompressor[id])
+		streams->decompressor[id] =
+			ops->create(ops->level_default, CODEC_TO_DECOMPRESS);
+	if (!streams->decompressor[id])
+		return -ENOMEM;
+	return ops->decompress(streams->decompressor[id], src, src_len, page);
 }

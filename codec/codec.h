@@ -32,6 +32,9 @@ enum codec_id {
 	CODEC_COUNT
 };
 
+#define CODEC_TO_COMPRESS   (1u << 0)
+#define CODEC_TO_DECOMPRESS (1u << 1)
+
 struct codec_ops {
 	enum codec_id id;
 	const char *name;
@@ -42,10 +45,11 @@ struct codec_ops {
 	int (*level_max)(void);
 	int level_default;
 	/*
-	 * Working memory to compress with; NULL when out of memory. A stream
-	 * can always decompress its own codec's pages, at any level.
+	 * Working memory for one or both uses, a set of CODEC_TO_*; NULL when
+	 * out of memory. With CODEC_TO_COMPRESS, nothing is allocated later. A
+	 * stream decompresses its codec's pages whatever their level.
 	 */
-	void *(*create)(int level);
+	void *(*create)(int level, unsigned int use);
 	void (*destroy)(void *stream);
 	/*
 	 * Compress one page into at most dst_capacity bytes. Returns the
@@ -86,20 +90,26 @@ int codec_parse(const char *text, struct codec_choice *choice, char *message,
 void codec_format(const struct codec_choice *choice, char *text, size_t size);
 
 /*
- * All of one thread's streams: the chosen codec's made at once, those that
- * are needed to read pages of other codecs made when first wanted.
+ * All of one thread's streams. What is not made at once is made when it is
+ * first wanted.
  */
 struct codec_streams {
 	struct codec_choice choice;
-	void *stream[CODEC_COUNT];
+	void *compressor;
+	void *decompressor[CODEC_COUNT];
 };
 
-/* -ENOMEM. */
+/* use: what of the chosen codec is made now, a set of CODEC_TO_*. -ENOMEM. */
 int codec_streams_init(struct codec_streams *streams,
-		       const struct codec_choice *choice);
+		       const struct codec_choice *choice, unsigned int use);
 void codec_streams_exit(struct codec_streams *streams);
+/* Free what compresses, until it is wanted again. */
+void codec_streams_rest(struct codec_streams *streams);
 
-/* As the operations above; decompress gives -ENOMEM too, -EIO for a bad id. */
+/*
+ * As the operations above. Both give -ENOMEM too, when they first make a
+ * stream; codec_decompress() gives -EIO for an id that is no codec's.
+ */
 int codec_compress(struct codec_streams *streams, const void *page, void *dst,
 		   size_t dst_capacity);
 int codec_decompress(struct codec_streams *streams, unsigned int id,

@@ -34,15 +34,18 @@ static void deflate_destroy(void *opaque)
 	free(stream);
 }
 
-static void *deflate_create(int level)
+static void *deflate_create(int level, unsigned int use)
 {
-	struct deflate_stream *stream = malloc(sizeof(*stream));
+	struct deflate_stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream)
 		return NULL;
-	stream->compressor = libdeflate_alloc_compressor(level);
-	stream->decompressor = libdeflate_alloc_decompressor();
-	if (!stream->compressor || !stream->decompressor) {
+	if (use & CODEC_TO_COMPRESS)
+		stream->compressor = libdeflate_alloc_compressor(level);
+	if (use & CODEC_TO_DECOMPRESS)
+		stream->decompressor = libdeflate_alloc_decompressor();
+	if ((use & CODEC_TO_COMPRESS && !stream->compressor) ||
+	    (use & CODEC_TO_DECOMPRESS && !stream->decompressor)) {
 		deflate_destroy(stream);
 		return NULL;
 	}

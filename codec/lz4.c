@@ -32,9 +32,10 @@ static int lz4_level_max(void)
 	return ACCELERATION_MAX;
 }
 
-static void *lz4_create(int level)
+static void *lz4_create(int level, unsigned int use)
 {
-	struct lz4_stream *stream = malloc(sizeof(*stream));
+	struct lz4_stream *stream =
+		malloc(use & CODEC_TO_COMPRESS ? sizeof(*stream) : sizeof(int));
 
 	if (stream)
 		stream->acceleration = level;

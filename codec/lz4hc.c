@@ -27,9 +27,10 @@ static int lz4hc_level_max(void)
 	return LZ4HC_CLEVEL_MAX;
 }
 
-static void *lz4hc_create(int level)
+static void *lz4hc_create(int level, unsigned int use)
 {
-	struct lz4hc_stream *stream = malloc(sizeof(*stream));
+	struct lz4hc_stream *stream =
+		malloc(use & CODEC_TO_COMPRESS ? sizeof(*stream) : sizeof(int));
 
 	if (stream)
 		stream->level = level;

@@ -25,12 +25,12 @@ static int lzo_level(void)
 	return 0;
 }
 
-static void *lzo_create(int level)
+static void *lzo_create(int level, unsigned int use)
 {
 	/* Checks that types are as large as the library thinks. */
 	if (lzo_init() != LZO_E_OK)
 		return NULL;
-	return malloc(sizeof(struct lzo_stream));
+	return malloc(use & CODEC_TO_COMPRESS ? sizeof(struct lzo_stream) : 1);
 }
 
 static int lzo_compress(void *opaque, const void *page, void *dst,

@@ -15,7 +15,7 @@ static int none_level(void)
 	return 0;
 }
 
-static void *none_create(int level)
+static void *none_create(int level, unsigned int use)
 {
 	static char stream;
 

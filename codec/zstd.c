@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * zstd.c - Zstandard frames (RFC 8878), by libzstd
+ * zstd.c - Zstandard (RFC 8878), by libzstd
  *
- * One frame a page, without what would be the same in all of them or is known
- * better elsewhere: the magic number that it starts with (left off here, and
- * put before it again to decompress), the content size, and the checksum.
+ * Of the frame that libzstd makes of a page, only the contents of its one
+ * block are kept: magic number, frame header and block header (nine bytes) are
+ * the same for all pages, or follow from the length, and are put before it
+ * again to decompress.
  *
  * The level alone chooses the parameters. The library fits a level's window
  * and tables to a page when it knows the size beforehand, as it does here.
@@ -13,13 +14,27 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
-/* Section 3.1.1 of the RFC: little-endian 0xFD2FB528. */
-static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+/*
+ * Section 3.1.1 of the RFC: the magic number 0xFD2FB528, little-endian; a
+ * descriptor that says no content size, no checksum, no dictionary; and a
+ * window of 4 KiB. 3.1.1.2: in a block's header, bit 0 marks the last block,
+ * bits 1 and 2 tell its type, and the rest its size, little-endian.
+ */
+static const unsigned char frame_header[] = {0x28, 0xb5, 0x2f,
+					     0xfd, 0x00, 0x10};
+
+enum block_type {
+	BLOCK_RAW = 0,
+	BLOCK_RLE = 1,
+	BLOCK_COMPRESSED = 2
+};
+
+#define BLOCK_HEADER 3
+#define HEADERS	     (sizeof(frame_header) + BLOCK_HEADER)
 
 #define FRAME_BOUND ZSTD_COMPRESSBOUND(CODEC_PAGE_SIZE)
 
@@ -27,7 +42,31 @@ struct zstd_stream {
 	ZSTD_CCtx *compressor;
 	ZSTD_DCtx *decompressor;
 	unsigned char frame[FRAME_BOUND];
+	unsigned char expected[HEADERS];
 };
+
+/*
+ * A block of one byte is a repeated byte, and one as long as a page is the
+ * page itself: neither is a compressed block's length. The repeated byte is
+ * stored twice (no compressed block is that short either), for a page that was
+ * cut off after its first byte shall not look like one.
+ */
+#define RLE_LENGTH 2
+
+static void put_headers(unsigned char *frame, size_t len)
+{
+	enum block_type type = len == 1			? BLOCK_RLE
+			       : len == CODEC_PAGE_SIZE ? BLOCK_RAW
+							: BLOCK_COMPRESSED;
+	size_t size = type == BLOCK_RLE ? CODEC_PAGE_SIZE : len;
+	unsigned int header = 1u | type << 1 | (unsigned int)size << 3;
+
+	memcpy(frame, frame_header, sizeof(frame_header));
+	frame += sizeof(frame_header);
+	frame[0] = header & 255;
+	frame[1] = header >> 8 & 255;
+	frame[2] = header >> 16 & 255;
+}
 
 static void zstd_destroy(void *opaque)
 {
@@ -45,14 +84,24 @@ static int zstd_compress(void *opaque, const void *page, void *dst,
 	struct zstd_stream *stream = opaque;
 	size_t capacity = FRAME_BOUND, len;
 
-	if (dst_capacity < capacity - sizeof(magic))
-		capacity = dst_capacity + sizeof(magic);
+	if (dst_capacity < capacity - HEADERS)
+		capacity = dst_capacity + HEADERS;
 	len = ZSTD_compress2(stream->compressor, stream->frame, capacity, page,
 			     CODEC_PAGE_SIZE);
 	if (ZSTD_isError(len))
 		return -ENOSPC;
-	len -= sizeof(magic);
-	memcpy(dst, stream->frame + sizeof(magic), len);
+	len -= HEADERS;
+	/* What other headers could mean would be lost: so it does not fit. */
+	put_headers(stream->expected, len);
+	if (memcmp(stream->frame, stream->expected, HEADERS) != 0)
+		return -ENOSPC;
+	memcpy(dst, stream->frame + HEADERS, len);
+	if (len == 1) {
+		if (dst_capacity < RLE_LENGTH)
+			return -ENOSPC;
+		((unsigned char *)dst)[1] = stream->frame[HEADERS];
+		return RLE_LENGTH;
+	}
 	return (int)len;
 }
 
@@ -60,8 +109,6 @@ static bool zstd_prepare(struct zstd_stream *stream, int level)
 {
 	static const char page[CODEC_PAGE_SIZE];
 
-	if (!stream->compressor || !stream->decompressor)
-		return false;
 	if (ZSTD_isError(ZSTD_CCtx_setParameter(
 		    stream->compressor, ZSTD_c_compressionLevel, level)) ||
 	    ZSTD_isError(ZSTD_CCtx_setParameter(stream->compressor,
@@ -75,15 +122,24 @@ static bool zstd_prepare(struct zstd_stream *stream, int level)
 					    FRAME_BOUND, page, sizeof(page)));
 }
 
-static void *zstd_create(int level)
+static void *zstd_create(int level, unsigned int use)
 {
 	struct zstd_stream *stream = malloc(sizeof(*stream));
+	bool ok = true;
 
 	if (!stream)
 		return NULL;
-	stream->compressor = ZSTD_createCCtx();
-	stream->decompressor = ZSTD_createDCtx();
-	if (!zstd_prepare(stream, level)) {
+	stream->compressor = NULL;
+	stream->decompressor = NULL;
+	if (use & CODEC_TO_COMPRESS) {
+		stream->compressor = ZSTD_createCCtx();
+		ok = stream->compressor && zstd_prepare(stream, level);
+	}
+	if (ok && use & CODEC_TO_DECOMPRESS) {
+		stream->decompressor = ZSTD_createDCtx();
+		ok = stream->decompressor != NULL;
+	}
+	if (!ok) {
 		zstd_destroy(stream);
 		return NULL;
 	}
@@ -94,12 +150,19 @@ static int zstd_decompress(void *opaque, const void *src, size_t src_len,
 			   void *page)
 {
 	struct zstd_stream *stream = opaque;
-	size_t len = sizeof(magic) + src_len;
+	size_t len;
 
-	if (src_len > FRAME_BOUND - sizeof(magic))
+	if (src_len < RLE_LENGTH || src_len > CODEC_PAGE_SIZE)
 		return -EIO;
-	memcpy(stream->frame, magic, sizeof(magic));
-	memcpy(stream->frame + sizeof(magic), src, src_len);
+	if (src_len == RLE_LENGTH) {
+		if (((const unsigned char *)src)[0] !=
+		    ((const unsigned char *)src)[1])
+			return -EIO;
+		src_len = 1;
+	}
+	len = HEADERS + src_len;
+	put_headers(stream->frame, src_len);
+	memcpy(stream->frame + HEADERS, src, src_len);
 	/*
 	 * One frame and nothing behind it: the library would go on to
 	 * skippable frames, and to formats from before 1.0 with their

@@ -139,7 +139,7 @@ static void *background(void *argument)
 	struct start *start = argument;
 	struct store *store = start->store;
 	bool keeps_house = start->keeps_house;
-	int ret = store_attach_thread(store);
+	int ret = store_attach_thread_for(store, CODEC_TO_COMPRESS);
 
 	/* Being nice is a courtesy: it need not succeed. */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), BACKGROUND_NICE);
@@ -234,6 +234,8 @@ static int drain_to(struct store *store, uint64_t frames)
 		failures++;
 	}
 	atomic_fetch_sub_explicit(&store->urgent, 1, memory_order_relaxed);
+	/* Who drains does not compress again soon. */
+	codec_streams_rest(&thread->streams);
 	return hot_frames(&store->hot) > frames ? -ENOSPC : 0;
 }
 

@@ -29,6 +29,7 @@ int compress_page(struct store *store, struct store_thread *thread,
 
 	length = codec_compress(&thread->streams, page, thread->compressed,
 				store->largest);
+	/* It does not fit; or memory is short, and then this has to do. */
 	if (length < 0) {
 		store_count(store, COUNT_COMPRESS_FAILED, 1);
 		codec = CODEC_NONE;

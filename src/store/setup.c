@@ -29,7 +29,8 @@ struct store_thread *store_thread(struct store *store)
 	return thread;
 }
 
-int store_attach_thread(struct store *store)
+/* use: which streams the thread will surely want, as codec.h has it. */
+int store_attach_thread_for(struct store *store, unsigned int use)
 {
 	struct store_thread *thread = store_thread(store);
 	int ret;
@@ -42,7 +43,7 @@ int store_attach_thread(struct store *store)
 	if (!thread)
 		return -ENOMEM;
 	memset(thread, 0, sizeof(*thread));
-	ret = codec_streams_init(&thread->streams, &store->codec);
+	ret = codec_streams_init(&thread->streams, &store->codec, use);
 	if (ret) {
 		free(thread);
 		return ret;
@@ -52,6 +53,11 @@ int store_attach_thread(struct store *store)
 	thread->next = attached_threads;
 	attached_threads = thread;
 	return 0;
+}
+
+int store_attach_thread(struct store *store)
+{
+	return store_attach_thread_for(store, CODEC_TO_DECOMPRESS);
 }
 
 void store_detach_thread(struct store *store)

@@ -31,8 +31,11 @@
  * caller keeps the cell itself in being (by whatever lock it has).
  *
  * Threads: every thread that calls a function below marked (T) must have
- * called store_attach_thread() first; it gives the thread its compression
- * streams and scratch pages, so that nothing is allocated later.
+ * called store_attach_thread() first; it gives the thread its scratch pages
+ * and what it needs to decompress, so that reading allocates nothing later.
+ * Background threads have what they need to compress from the start; another
+ * thread gets it when it first has to compress, and if there is no memory for
+ * that, its page is kept as it is.
  *
  * Lock order, from outside in: dedup stripe, hot queue, pool class, slab,
  * arena region. Callers' locks come before all of these.

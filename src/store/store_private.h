@@ -93,6 +93,7 @@ struct store {
 
 /* --- setup.c, statistics.c --------------------------------------------- */
 
+int store_attach_thread_for(struct store *store, unsigned int use);
 /* The calling thread's own; it must be attached. */
 struct store_thread *store_thread(struct store *store);
 void store_count(struct store *store, enum store_counter counter,

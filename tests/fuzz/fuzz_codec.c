@@ -12,6 +12,8 @@
 #include "codec/codec.h"
 #include "driver.h"
 
+#define BOTH (CODEC_TO_COMPRESS | CODEC_TO_DECOMPRESS)
+
 #define COMPRESS 0x80
 #define BOUND	 8192
 
@@ -28,7 +30,7 @@ static void prepare(void)
 		struct codec_choice choice = {codec_by_id(id),
 					      codec_by_id(id)->level_default};
 
-		PROMISE(codec_streams_init(&streams[id], &choice) == 0);
+		PROMISE(codec_streams_init(&streams[id], &choice, BOTH) == 0);
 	}
 	prepared = true;
 }
@@ -124,7 +126,7 @@ static void *some_stream(const struct codec_ops *ops)
 	int levels[] = {ops->level_min(), ops->level_default,
 			ops->level_max() < 13 ? ops->level_max() : 13};
 
-	return ops->create(levels[driver_below(3)]);
+	return ops->create(levels[driver_below(3)], BOTH);
 }
 
 static void input(unsigned int id, void *stream)

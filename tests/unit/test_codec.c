@@ -25,6 +25,8 @@
 
 #include "codec/codec.h"
 
+#define BOTH (CODEC_TO_COMPRESS | CODEC_TO_DECOMPRESS)
+
 /* More than any codec makes of one page. */
 #define BOUND 8192
 
@@ -114,7 +116,7 @@ static void levels_of(const struct codec_ops *ops, int level[5])
 
 static void round_trip(const struct codec_ops *ops, int level)
 {
-	void *stream = ops->create(level);
+	void *stream = ops->create(level, BOTH);
 	unsigned char *page = guarded(CODEC_PAGE_SIZE);
 	unsigned char *back = guarded(CODEC_PAGE_SIZE);
 	unsigned char *large = guarded(BOUND);
@@ -159,7 +161,7 @@ static void test_text_becomes_smaller_and_random_fits_nowhere(void **state)
 
 	for (unsigned int id = CODEC_NONE + 1; id < CODEC_COUNT; id++) {
 		const struct codec_ops *ops = codec_by_id(id);
-		void *stream = ops->create(ops->level_default);
+		void *stream = ops->create(ops->level_default, BOTH);
 
 		fill(page, TEXT);
 		assert_in_range(ops->compress(stream, page, dst, sizeof(dst)),
@@ -178,7 +180,7 @@ static void test_text_becomes_smaller_and_random_fits_nowhere(void **state)
 static void test_none_fits_only_a_whole_page(void **state)
 {
 	unsigned char page[CODEC_PAGE_SIZE], dst[CODEC_PAGE_SIZE];
-	void *stream = codec_none.create(0);
+	void *stream = codec_none.create(0, BOTH);
 
 	fill(page, RANDOM);
 	assert_int_equal(codec_none.compress(stream, page, dst, 4095), -ENOSPC);
@@ -210,7 +212,7 @@ static bool fits(const struct codec_ops *ops, void *stream,
 static void capacities(const struct codec_ops *ops, int level, enum kind kind)
 {
 	unsigned char page[CODEC_PAGE_SIZE], dst[BOUND];
-	void *stream = ops->create(level);
+	void *stream = ops->create(level, BOTH);
 	size_t len, step;
 
 	fill(page, kind);
@@ -259,7 +261,7 @@ static void damage(const struct codec_ops *ops, enum kind kind)
 {
 	unsigned char page[CODEC_PAGE_SIZE], dst[BOUND];
 	unsigned char *back = guarded(CODEC_PAGE_SIZE);
-	void *stream = ops->create(ops->level_default);
+	void *stream = ops->create(ops->level_default, BOTH);
 	unsigned char *src;
 	size_t len;
 
@@ -304,7 +306,7 @@ static void test_only_exactly_one_page_is_a_page(void **state)
 
 	for (unsigned int id = 0; id < CODEC_COUNT; id++) {
 		const struct codec_ops *ops = codec_by_id(id);
-		void *stream = ops->create(ops->level_default);
+		void *stream = ops->create(ops->level_default, BOTH);
 		size_t len;
 
 		fill(page, TEXT);
@@ -332,12 +334,12 @@ static void test_any_level_reads_every_level(void **state)
 	fill(page, TEXT);
 	for (unsigned int id = 0; id < CODEC_COUNT; id++) {
 		const struct codec_ops *ops = codec_by_id(id);
-		void *reader = ops->create(ops->level_min());
+		void *reader = ops->create(ops->level_min(), BOTH);
 		int level[5];
 
 		levels_of(ops, level);
 		for (int i = 0; i < 5; i++) {
-			void *writer = ops->create(level[i]);
+			void *writer = ops->create(level[i], BOTH);
 			int len = ops->compress(writer, page, dst, BOUND);
 
 			ops->destroy(writer);
@@ -356,14 +358,14 @@ static void test_streams_read_pages_of_all_codecs(void **state)
 	struct codec_choice choice;
 
 	choice = (struct codec_choice){&codec_zstd, 5};
-	assert_int_equal(codec_streams_init(&streams, &choice), 0);
+	assert_int_equal(codec_streams_init(&streams, &choice, BOTH), 0);
 	fill(page, TEXT);
 	for (unsigned int id = 0; id < CODEC_COUNT; id++) {
 		int len;
 
 		choice = (struct codec_choice){codec_by_id(id),
 					       codec_by_id(id)->level_default};
-		assert_int_equal(codec_streams_init(&other, &choice), 0);
+		assert_int_equal(codec_streams_init(&other, &choice, BOTH), 0);
 		len = codec_compress(&other, page, dst, BOUND);
 		assert_true(len > 0);
 		codec_streams_exit(&other);
@@ -503,11 +505,11 @@ static int exhaust(const struct codec_ops *ops)
 	fill(page, TEXT);
 	if (setrlimit(RLIMIT_AS, &limit))
 		return 2;
-	while (n < MOST && (stream[n] = ops->create(ops->level_default)))
+	while (n < MOST && (stream[n] = ops->create(ops->level_default, BOTH)))
 		n++;
 	if (n == 0 || n == MOST)
 		return 3;
-	if (codec_streams_init(&streams, &choice) != -ENOMEM)
+	if (codec_streams_init(&streams, &choice, BOTH) != -ENOMEM)
 		return 4;
 	/* Compressing and decompressing need no more memory. */
 	for (int i = 0; i < n; i++) {
@@ -519,7 +521,7 @@ static int exhaust(const struct codec_ops *ops)
 	}
 	while (n > 0)
 		ops->destroy(stream[--n]);
-	stream[0] = ops->create(ops->level_default);
+	stream[0] = ops->create(ops->level_default, BOTH);
 	if (!stream[0])
 		return 6;
 	ops->destroy(stream[0]);
