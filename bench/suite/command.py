@@ -24,6 +24,10 @@ class Failed(Exception):
     """A program ended badly; one line says how."""
 
 
+class Lacking(Exception):
+    """This machine cannot do it; one line says why."""
+
+
 @dataclass
 class Measured:
     """What a program and its descendants used."""

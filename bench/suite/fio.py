@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 
 from . import command
-from .command import Failed
+from .command import Failed, Lacking
 from .steps import Outcome, Step
 
 PATTERN = "pattern"
@@ -79,6 +79,31 @@ class Row:
         return size * self.loops
 
 
+def engine_missing(engine, scratch):
+    """Why fio cannot use an engine here; None when it can."""
+    probe = os.path.join(scratch, "probe")
+    try:
+        command.run("fio", "--name=probe", f"--filename={probe}",
+                    f"--ioengine={engine}", "--rw=write", "--size=4k")
+    except Failed as failed:
+        return f"fio cannot use {engine} here: {failed}"
+    os.unlink(probe)
+    return None
+
+
+def _check_direct(target):
+    """Before Linux 6.6 tmpfs knew no O_DIRECT."""
+    if target.device:
+        return
+    probe = os.path.join(target.path, "probe")
+    try:
+        os.close(os.open(probe, os.O_CREAT | os.O_RDWR | os.O_DIRECT, 0o600))
+    except OSError as error:
+        raise Lacking(f"no direct I/O: {error.strerror}") from error
+    finally:
+        os.unlink(probe)
+
+
 def _bytes(text):
     units = {"k": 1 << 10, "m": 1 << 20}
     return int(text[:-1]) * units[text[-1]]
@@ -110,6 +135,8 @@ class Fio(Step):
     def run(self, target):
         if self.cold and target.unsettled():
             raise Failed(target.unsettled())
+        if self.direct:
+            _check_direct(target)
         self._check_files(target)
         argv = self.arguments(target)
         requests = target.requests()
@@ -184,18 +211,18 @@ class Fio(Step):
             held = target.held()
             if held is not None and held < self.stores:
                 why = f"holds {held} of {self.stores} bytes written"
-        if not why and served and self.direct and not target.device:
-            why = self._unserved(outcomes, served)
+        if not why and served:
+            why = self._unserved(served)
         for outcome in outcomes:
             outcome.why = outcome.why or why
 
-    def _unserved(self, outcomes, served):
-        """Direct reads of files: each block asks the daemon, in file mode.
+    def _unserved(self, served):
+        """What is read comes from the daemon, at most 1 MiB at a time.
 
-        In block mode the loop driver may join neighbours, up to 1 MiB.
+        fio drops the page cache of a file before it reads it.
         """
-        asked = sum(o.metrics["bytes"] for o, r in zip(outcomes, self.rows)
-                    if r.rw in READS)
+        asked = sum(r.size for r in self.rows
+                    if r.rw in READS and not r.seconds)
         if served.get("read", 0) * (1 << 20) < asked:
             return f"the daemon saw {served.get('read', 0)} reads for " \
                 f"{asked} bytes"

@@ -5,6 +5,7 @@ Each goal is a ratio of medians within one run. Where a goal has several rows
 the worst decides, and is named.
 """
 
+import statistics
 from dataclasses import dataclass
 
 from .report import grid
@@ -75,8 +76,7 @@ def _requests_per_file(results, files):
             counts.append(sum(entry["daemon"]["requests"].values()))
     if not counts or not files:
         return []
-    counts.sort()
-    return [Ratio("unpack", counts[len(counts) // 2] / files)]
+    return [Ratio("unpack", statistics.median(counts) / files)]
 
 
 def _daemon_per_gb(results, rows, target):
@@ -90,9 +90,8 @@ def _daemon_per_gb(results, rows, target):
         total[0] += entry["daemon"]["cpu"]
         total[1] += sum(o["metrics"].get("bytes", 0)
                         for o in entry["outcomes"])
-    values = sorted(cpu / moved * 1e9 for cpu, moved in rounds.values()
-                    if moved)
-    return values[len(values) // 2] if values else None
+    values = [cpu / moved * 1e9 for cpu, moved in rounds.values() if moved]
+    return statistics.median(values) if values else None
 
 
 def daemon_costs(results, codec):

@@ -15,7 +15,7 @@ import time
 
 from . import (command, goals, machine, plots, process, report, targets,
                undo, workloads)
-from .command import Failed
+from .command import Failed, Lacking
 from .sources import Source
 from .steps import SUITE
 
@@ -83,8 +83,8 @@ class Run:
         sizes = workloads.scale(options.quick, self._hot(), options.rounds,
                                 options.jobs)
         wanted = re.compile(options.only) if options.only else None
-        for workload in workloads.everything(sizes, self.sources,
-                                             self.place):
+        for workload in workloads.everything(
+                sizes, self.sources, self.place, self.results.skip):
             if wanted and not wanted.search(workload.name):
                 continue
             if options.targets:
@@ -160,11 +160,14 @@ class Run:
         self.used[target.name] = target.settings()
         try:
             with undo.Undo() as cleanup:
-                if workload.hog:
-                    self._start_hog(workload.hog, cleanup)
-                target.start(cleanup)
+                with undo.deferred():
+                    if workload.hog:
+                        self._start_hog(workload.hog, cleanup)
+                    target.start(cleanup)
                 for step in workload.steps:
                     self._step(workload, target, number, step)
+        except Lacking as error:
+            self.results.skip(f"{workload.name} on {target.name}", str(error))
         except (Failed, OSError, ValueError, KeyError) as error:
             self.problems.append(
                 f"{workload.name} on {target.name}, round {number}: {error}")
@@ -219,7 +222,8 @@ class Run:
                                      parts):
                 self.results.add_value("cost", target, row, value, "s/GB")
         pictures = self._draw(out)
-        lines = self._cost_lines() + goals.lines(measured)
+        lines = report.requests_lines(self.results, self.sources[0].files)
+        lines += self._cost_lines() + goals.lines(measured)
         text = report.text(self.machine, self.workloads, self.results,
                            self.titles, self.used, lines)
         self._write(out, "bench.txt", text)
@@ -230,6 +234,8 @@ class Run:
                                    "steps": [str(s) for s in w.steps]}
                           for w in self.workloads},
             "codec_alone": self.codec, "summary": self.results.summary(),
+            "used": {w.name: self.results.used(w.name)
+                     for w in self.workloads},
             "goals": goals.records(measured), "raw": self.results.raw,
             "skipped": self.results.skipped, "problems": self.problems,
             "interrupted": self.interrupted, "plots": pictures,

@@ -10,11 +10,23 @@ import tempfile
 
 from . import command
 
-COLOURS = ("#1b6ca8", "#5aa9e6", "#e07a3f", "#7f9c5b", "#9a9a9a", "#8e5ea2")
-AXES = {"IOPS": ("thousand IOPS", 1e3), "B/s": ("GB/s", 1e9),
-        "s": ("seconds (less is better)", 1),
-        "1/s": ("thousands a second", 1e3),
-        "bytes": ("MiB (less is better)", 1 << 20)}
+# A target has the same colour in every picture.
+COLOURS = {
+    "zramfs": "#1b6ca8", "zramfs-writeback": "#5aa9e6",
+    "zramfs-zstd": "#0b3c5d", "zramfs-block": "#2a9d8f",
+    "zramfs-loop": "#2a9d8f", "ext4-zram": "#e07a3f",
+    "ext4-zram-lzo-rle": "#f2b880", "zram": "#e07a3f",
+    "tmpfs": "#7f9c5b", "btrfs": "#8e5ea2", "nullfs": "#9a9a9a",
+}
+ROWS_MAX = 14  # in one picture
+# Of each unit: the axis, what a figure is divided by, the file's name.
+AXES = {
+    "IOPS": ("thousand IOPS", 1e3, "iops"),
+    "B/s": ("GB/s", 1e9, "throughput"),
+    "s": ("seconds (less is better)", 1, "seconds"),
+    "1/s": ("thousands a second", 1e3, "rate"),
+    "bytes": ("MiB (less is better)", 1 << 20, "memory"),
+}
 
 
 def missing():
@@ -40,17 +52,18 @@ def _data(rows, targets, scale):
     return "\n".join(lines)
 
 
-def _script(path, title, label, data, names, rows):
+def _script(path, heading, label, data, names, rows):
+    """names: {target's name: its title}"""
     width = min(400 + 60 * rows * max(len(names), 2) // 2, 2400)
-    plots = ", ".join(
+    bars = ", ".join(
         f"$data using {2 + 3 * i}:{3 + 3 * i}:{4 + 3 * i}"
-        f"{':xtic(1)' if i == 0 else ''} title {_quote(name)} "
-        f"linecolor rgb {_quote(COLOURS[i % len(COLOURS)])}"
-        for i, name in enumerate(names))
+        f"{':xtic(1)' if i == 0 else ''} title {_quote(title)} "
+        f"linecolor rgb {_quote(COLOURS[name])}"
+        for i, (name, title) in enumerate(names.items()))
     return "\n".join([
         f"set terminal svg size {width},480 background 'white'",
         f"set output {_quote(path)}",
-        f"set title {_quote(title)} noenhanced",
+        f"set title {_quote(heading)} noenhanced",
         f"set ylabel {_quote(label)}",
         "set yrange [0:*]",
         "set grid ytics linecolor rgb '#dddddd'",
@@ -61,7 +74,7 @@ def _script(path, title, label, data, names, rows):
         "set style fill solid 0.9 border -1",
         "set boxwidth 0.9",
         "$data << END", data, "END",
-        f"plot {plots}", ""])
+        f"plot {bars}", ""])
 
 
 def draw(workload, results, titles, directory):
@@ -77,15 +90,28 @@ def draw(workload, results, titles, directory):
                    if any(t in s and s[t].values for s in rows.values())]
         if not targets:
             continue
-        label, factor = AXES[unit]
-        name = f"{workload.name}-{re.sub('[^a-z]', '', unit.lower())}.svg"
-        path = os.path.join(directory, name)
-        script = _script(path, workload.title, label,
-                         _data(rows, targets, factor),
-                         [titles[t] for t in targets], len(rows))
-        with tempfile.NamedTemporaryFile("w", suffix=".gp") as file:
-            file.write(script)
-            file.flush()
-            command.run("gnuplot", file.name, timeout=60)
-        paths.append(path)
+        label, factor, suffix = AXES[unit]
+        stem = f"{workload.name}-{suffix}"
+        for number, part in enumerate(_parts(rows)):
+            name = f"{stem}-{number + 1}.svg" if len(rows) > ROWS_MAX \
+                else f"{stem}.svg"
+            path = os.path.join(directory, name)
+            _gnuplot(_script(path, workload.title, label,
+                             _data(part, targets, factor),
+                             {t: titles[t] for t in targets}, len(part)))
+            paths.append(path)
     return paths
+
+
+def _parts(rows):
+    """Not more rows in a picture than can be told apart."""
+    rows = list(rows.items())
+    return [dict(rows[i:i + ROWS_MAX])
+            for i in range(0, len(rows), ROWS_MAX)]
+
+
+def _gnuplot(script):
+    with tempfile.NamedTemporaryFile("w", suffix=".gp") as file:
+        file.write(script)
+        file.flush()
+        command.run("gnuplot", file.name, timeout=60)

@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from . import command
+from . import command, undo
 from .command import Failed
 from .steps import Outcome, Step
 
@@ -55,13 +55,17 @@ class Pgbench(Step):
         os.chmod(sockets, 0o777)
         self._run("initdb", "-D", data, "--no-sync", "-A", "trust")
         log = os.path.join(sockets, "log")
-        self._run("pg_ctl", "-D", data, "-l", log, "-w", "-o",
-                  f"-c listen_addresses='' -k {sockets}", "start")
-        try:
-            return self._measure(sockets), {}
-        finally:
-            self._run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
-            os.unlink(log)
+        with undo.Undo() as cleanup:
+            with undo.deferred():
+                self._run("pg_ctl", "-D", data, "-l", log, "-w", "-o",
+                          f"-c listen_addresses='' -k {sockets}", "start")
+                cleanup.push("remove the server's log", os.unlink, log)
+                cleanup.push("stop the server", self._run, "pg_ctl", "-D",
+                             data, "-m", "immediate", "-w", "stop")
+            outcomes = self._measure(sockets)
+        if cleanup.problems:
+            raise Failed(cleanup.problems[0])
+        return outcomes, {}
 
     def _measure(self, sockets):
         self._run("pgbench", "-q", "-i", "-s", self.scale, "-h", sockets,

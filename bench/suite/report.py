@@ -66,6 +66,27 @@ class Results:
         if entry not in self.skipped:
             self.skipped.append(entry)
 
+    def used(self, workload):
+        """{step: {what: {target: (mean, deviation)}}} over the rounds."""
+        values = {}
+        for entry in self.raw:
+            if entry["workload"] != workload:
+                continue
+            for what, value in _usage(entry).items():
+                values.setdefault(entry["step"], {}).setdefault(
+                    what, {}).setdefault(entry["target"], []).append(value)
+        return {step: {what: {target: _mean(numbers)
+                              for target, numbers in by_target.items()}
+                       for what, by_target in whats.items()}
+                for step, whats in values.items()}
+
+    def requests(self, workload, target):
+        """{step: {opcode: requests}}, of the last round."""
+        return {entry["step"]: entry["daemon"]["requests"]
+                for entry in self.raw
+                if (entry["workload"], entry["target"]) == (workload, target)
+                and entry["daemon"].get("requests")}
+
     def median(self, workload, row, target):
         series = self.rows.get(workload, {}).get(row, {}).get(target)
         return series.median() if series else None
@@ -86,6 +107,32 @@ class Results:
                                  for target, series in targets.items()}
                            for row, targets in rows.items()}
                 for workload, rows in self.rows.items()}
+
+
+def _mean(values):
+    return (statistics.fmean(values),
+            statistics.stdev(values) if len(values) > 1 else 0.0)
+
+
+def _usage(entry):
+    """What the program and the daemon used in one step."""
+    whole, daemon = entry["whole"], entry["daemon"]
+    if "user" not in whole:
+        return {}
+    used = {
+        "seconds": whole["seconds"],
+        "CPUs used": (whole["user"] + whole["system"]) / whole["seconds"],
+        "switches": whole["voluntary_switches"] +
+        whole["involuntary_switches"],
+        "page faults": whole["minor_faults"] + whole["major_faults"],
+        "CPU s, all": whole["machine_cpu"],
+    }
+    if "cpu" in daemon:
+        used["CPU s, daemon"] = daemon["cpu"]
+    for event in ("cycles", "instructions"):
+        if event in whole:
+            used[event] = whole[event]
+    return used
 
 
 def number(value, unit):
@@ -148,6 +195,44 @@ def workload_table(workload, results, titles):
             *grid(header, lines)]
 
 
+def _measure(value):
+    return f"{value:.0f}" if value >= 1000 else f"{value:.2f}"
+
+
+def used_table(workload, results, titles):
+    """Time, CPUs, switches and faults of each step: mean and deviation."""
+    steps = results.used(workload.name)
+    if not workload.used or not steps:
+        return []
+    lines = []
+    for step, whats in steps.items():
+        for what, by_target in whats.items():
+            cells = []
+            for target in workload.targets:
+                mean, deviation = by_target.get(target, (None, None))
+                cells.append("" if mean is None else _measure(mean) + (
+                    f" ±{_measure(deviation)}" if deviation else ""))
+            lines.append([f"{step}: {what}", *cells])
+    return ["", f"{workload.name}: what it used, mean ± deviation",
+            *grid(["", *[titles[t] for t in workload.targets]], lines)]
+
+
+def requests_lines(results, files):
+    """Requests for each file of the tree, by step and opcode."""
+    steps = results.requests("tree", "zramfs")
+    if not steps or not files:
+        return []
+    opcodes = sorted({o for counts in steps.values() for o in counts})
+    lines = [[opcode, *[f"{counts[opcode] / files:.2f}"
+                        if opcode in counts else ""
+                        for counts in steps.values()]]
+             for opcode in opcodes]
+    lines.append(["all", *[f"{sum(counts.values()) / files:.2f}"
+                           for counts in steps.values()]])
+    return ["", f"Requests to zramfs for each of the {files} files of git's "
+            "source tree", *grid(["", *steps], lines)]
+
+
 def machine_lines(machine):
     libraries = ", ".join(f"{name} {version}" for name, version
                           in machine["libraries"].items() if version)
@@ -172,6 +257,7 @@ def text(machine, workloads, results, titles, settings, goal_lines):
               in settings.items()]
     for workload in workloads:
         lines += workload_table(workload, results, titles)
+        lines += used_table(workload, results, titles)
     if results.invalid():
         lines += ["", "Does not count"]
         lines += [f"  {workload}, {row}, {target}: {why}"

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What was set up is taken down in the reverse order, whatever happens.
 
-Signals that end the suite raise Interrupted in the main thread; while things
-are taken down they are ignored, so that a second Ctrl-C leaves nothing behind.
+Signals that end the suite raise Interrupted in the main thread. While things
+are set up they wait until it is known how to take those down; while things are
+taken down they are ignored, so that a second Ctrl-C leaves nothing behind.
 """
 
+import contextlib
 import signal
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -14,8 +16,30 @@ class Interrupted(BaseException):
     """A signal asked the suite to end."""
 
 
+_deferring = False
+_pending = None
+
+
 def _interrupt(number, _frame):
-    raise Interrupted(signal.Signals(number).name)
+    global _pending
+    if _deferring:
+        _pending = number
+    else:
+        raise Interrupted(signal.Signals(number).name)
+
+
+@contextlib.contextmanager
+def deferred():
+    """Signals that come meanwhile take effect at the end."""
+    global _deferring, _pending
+    _deferring = True
+    try:
+        yield
+    finally:
+        _deferring = False
+        number, _pending = _pending, None
+    if number:
+        _interrupt(number, None)
 
 
 def install_signal_handlers():

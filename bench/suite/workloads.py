@@ -10,7 +10,8 @@ import os
 from dataclasses import dataclass
 
 from . import command, postgres, process
-from .fio import MIXED, PATTERN, READS, WRITES, Fio, Row
+from .fio import (MIXED, PATTERN, READS, WRITES, Fio, Row,
+                  engine_missing)
 from .steps import Command, Json, Memory, Prepare, Settle, module
 
 MIB = 1 << 20
@@ -29,6 +30,7 @@ class Workload:
     needs: str = None       # why it cannot be done on this machine
     memory: int = 1 << 30   # bytes that should be available
     hog: int = 0            # bytes taken by a program beside it
+    used: bool = False      # tell time, CPUs, switches and faults as well
 
 
 @dataclass
@@ -91,7 +93,7 @@ def _suite_one(sizes, targets, data, direct, jobs, hog=0):
         ", a memory hog beside it" if hog else "")
     return Workload(name, title, targets,
                     _suite_steps(sizes, jobs, data, direct),
-                    rounds=sizes.suite_rounds, hog=hog)
+                    rounds=sizes.suite_rounds, hog=hog, used=True)
 
 
 def suite(sizes):
@@ -124,15 +126,24 @@ def _hog_bytes(sizes):
 
 # --- 2: queues ------------------------------------------------------------
 
-def queue(sizes):
+def queue(sizes, place, skip):
     """Asynchronous engines, on files and on the devices themselves."""
+    engines = []
+    for engine in ("libaio", "io_uring"):
+        reason = engine_missing(engine, place.scratch)
+        if reason:
+            skip(engine, reason)
+        else:
+            engines.append(engine)
     if sizes.quick:
-        combinations = [("io_uring", 1, False), ("io_uring", 32, False),
-                        ("io_uring", 32, True), ("libaio", 32, False)]
+        combinations = [c for c in (
+            ("io_uring", 1, False), ("io_uring", 32, False),
+            ("io_uring", 32, True), ("libaio", 32, False))
+            if c[0] in engines]
         kinds, jobs = ("randwrite", "randread"), (1,)
     else:
         combinations = [(engine, depth, drained)
-                        for engine in ("libaio", "io_uring")
+                        for engine in engines
                         for depth in (1, 32, 256, 3200)
                         for drained in (False, True)
                         if depth > 1 or not drained]
@@ -326,7 +337,7 @@ def memory(sizes, git, place):
         rounds=1, needs=git.reason, memory=6 << 30)]
 
 
-def everything(sizes, sources, place):
+def everything(sizes, sources, place, skip):
     """In the order of a round: what the goals need most comes first."""
     git, redis = sources
     yield from transport(sizes)
@@ -335,5 +346,5 @@ def everything(sizes, sources, place):
     yield from build(sizes, redis)
     yield from database(sizes, place)
     yield from memory(sizes, git, place)
-    yield from queue(sizes)
+    yield from queue(sizes, place, skip)
     yield from suite(sizes)
