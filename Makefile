@@ -104,7 +104,7 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(LIBRARY)
 	$(say) "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
-tests: all $(UNIT_TESTS) $(SYSTEM_HELPERS) $(FUZZERS)
+tests: all $(UNIT_TESTS) $(SYSTEM_HELPERS) $(FUZZERS) $(BENCH_PROGRAMS)
 
 bench-programs: $(BENCH_PROGRAMS)
 

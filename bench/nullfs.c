@@ -21,11 +21,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ledger.h"
 #include "ops_private.h"
 #include "options.h"
 #include "support/null_names.h"
 
 static struct node *root;
+
+/* What is read, of pages of its own as a worker's room for replies is. */
+static _Alignas(4096) char zeros[REQUEST_DATA_MAX];
 
 static struct node *node_of(fuse_ino_t ino)
 {
@@ -253,8 +257,7 @@ static void null_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		size = 0;
 	else if (size > end - offset)
 		size = end - offset;
-	/* The room for replies has never been written to: zeros. */
-	fuse_reply_buf(req, request_current()->reply, size);
+	fuse_reply_buf(req, zeros, size);
 }
 
 static void null_write(fuse_req_t req, fuse_ino_t ino, const char *data,
@@ -378,13 +381,55 @@ static const struct fuse_lowlevel_ops null_ops = {
 
 /* --- the program ------------------------------------------------------- */
 
+/* Nothing is to be done around requests: none outlives this process. */
 static int attach(void *userdata)
 {
 	return 0;
 }
 
-static void detach(void *userdata)
+static void nothing(void *userdata)
 {
+}
+
+static void begin(void *userdata, unsigned int thread, uint64_t request)
+{
+}
+
+static int resume(void *userdata, uint64_t request)
+{
+	return -EIO;
+}
+
+static void withdraw(void *userdata, uint64_t request)
+{
+}
+
+static int wait_for_end(struct transport *transport)
+{
+	int error = transport_start(transport);
+
+	if (error)
+		return error;
+	transport_wait(transport, -1, NULL);
+	transport_stop(transport);
+	return 0;
+}
+
+/* The workers' buffers lie in a ledger. */
+static int serve_mount(struct transport *transport, unsigned int threads)
+{
+	struct ledger ledger = {0};
+	int fd = ledger_create(threads);
+	int error = fd < 0 ? fd : ledger_map(&ledger, fd);
+
+	if (!error)
+		error = transport_attach(transport, &ledger);
+	if (!error)
+		error = wait_for_end(transport);
+	ledger_unmap(&ledger);
+	if (fd >= 0)
+		close(fd);
+	return error;
 }
 
 static int serve(const struct options *options, char *message, size_t size)
@@ -396,7 +441,12 @@ static int serve(const struct options *options, char *message, size_t size)
 		.ops = &null_ops,
 		.userdata = (void *)options,
 		.attach = attach,
-		.detach = detach,
+		.detach = nothing,
+		.begin = begin,
+		.resume = resume,
+		.withdraw = withdraw,
+		.resumed = nothing,
+		.served = nothing,
 	};
 	struct transport *transport;
 	int error;
@@ -413,11 +463,7 @@ static int serve(const struct options *options, char *message, size_t size)
 		return error;
 	error = transport_mount(transport, options->mountpoint, message, size);
 	if (!error)
-		error = transport_start(transport);
-	if (!error) {
-		transport_wait(transport);
-		transport_stop(transport);
-	}
+		error = serve_mount(transport, options->threads);
 	transport_destroy(transport);
 	return error;
 }
@@ -434,6 +480,7 @@ int main(int argc, char **argv)
 			message);
 		return 2;
 	}
+	memset(zeros, 0, sizeof(zeros));
 	root = names_start(options.mode);
 	if (root)
 		error = serve(&options, message, sizeof(message));

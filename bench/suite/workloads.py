@@ -307,7 +307,7 @@ def build(sizes, redis):
 # --- 6: databases ---------------------------------------------------------
 
 def database(sizes, place):
-    rows = 10000 if sizes.quick else 200000
+    rows = 10000 if sizes.quick else 100000
     rounds = 1 if sizes.quick else sizes.rounds
     yield Workload("sqlite", "SQLite, WAL", STORING,
                    [Json("sqlite", module("sqlite_load", "{dir}", rows))],
