@@ -11,7 +11,7 @@
 posix() { # OPTIONS: each program's own TAP lines are counted into ours
 	local program status
 	mount_fs "$1"
-	for program in names dirs data attributes xattrs; do
+	for program in names dirs data attributes xattrs kernel; do
 		"$HELPERS/posix_$program" "$MNT" ${POSIX_CASE:+"$POSIX_CASE"} \
 			>"$TEST_DIR/tap" 2>&1
 		status=$?

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# git is built in a mount, and its own test suite run there and on tmpfs by an
+# ordinary user: each test that passes on tmpfs passes on zramfs.
+#
+# GIT_TESTS='t[0-9]*.sh' which of its scripts; those of one filesystem run one
+# after the other, beside those of the other.
+. "$(dirname "$0")/../system/lib.sh"
+: "${GIT_TESTS:=t[0-9]*.sh}"
+
+SOURCE_TARBALL=$(tests/fetch-source git) || skip_all "no git source"
+[ -f /usr/include/zlib.h ] || skip_all "no zlib1g-dev"
+chmod 711 "$TEST_DIR"
+
+as_user() {
+	setpriv --reuid=1234 --regid=1234 --clear-groups "$@"
+}
+
+unpack() {
+	mkdir "$MNT/git" && tar -C "$MNT/git" --strip-components=1 \
+		--no-same-owner -xf "$SOURCE_TARBALL" && chown -R 1234:1234 "$MNT/git"
+}
+
+build() {
+	as_user make -C "$MNT/git" -j2 NO_OPENSSL=1 NO_CURL=1 NO_EXPAT=1 \
+		NO_GETTEXT=1 NO_TCLTK=1 NO_PYTHON=1 NO_INSTALL_HARDLINKS=1
+}
+
+# run_tests MOUNT RESULTS: a file of 'ok' and 'not ok' lines for each script
+run_tests() {
+	local script
+	mkdir -p "$2"
+	cd "$1/git/t" || return
+	for script in $GIT_TESTS; do
+		as_user env HOME="$1/git" timeout 900 ./"$script" </dev/null 2>&1 |
+			grep -E '^(not )?ok ' | sed 's/ # TODO.*//' >"$2/$script"
+	done
+}
+
+mount_fs size=3g
+zramfs=$MNT
+check "unpack" unpack
+check "build" build
+FS=tmpfs mount_fs size=3g
+tmpfs=$MNT
+check "copy what was built to tmpfs" \
+	cp -a "$zramfs/git" "$tmpfs/git"
+check "and it is the same" diff -r --no-dereference "$zramfs/git" "$tmpfs/git"
+
+run_tests "$tmpfs" "$TEST_DIR/tmpfs" &
+other=$!
+run_tests "$zramfs" "$TEST_DIR/zramfs"
+cd - >/dev/null || exit 1
+wait $other
+
+# What passes there and does not here, with the script's name before it.
+worse() {
+	local script
+	for script in "$TEST_DIR"/tmpfs/*; do
+		script=${script##*/}
+		grep -vxFf "$TEST_DIR/zramfs/$script" \
+			<(grep '^ok ' "$TEST_DIR/tmpfs/$script") |
+			sed "s/^/$script: /"
+	done
+}
+count() {
+	cat "$TEST_DIR/$1"/* | grep -c "^$2"
+}
+note "$(ls "$TEST_DIR/tmpfs" | wc -l) scripts; tmpfs: $(count tmpfs 'ok ') ok," \
+	"$(count tmpfs 'not ok ') not; zramfs: $(count zramfs 'ok ') ok," \
+	"$(count zramfs 'not ok ') not"
+grep -H '^not ok' "$TEST_DIR"/zramfs/* | sed "s,$TEST_DIR/,# ,"
+equal "what passes on tmpfs passes on zramfs" "$(worse)" ""
+between "tests that ran" "$(count tmpfs 'ok ')" 100 1000000
+! on_zramfs || check "check is clean" "$CTL" check --verify "$zramfs"
