@@ -65,19 +65,23 @@ SUITE_ROWS = (("sequential write", "write"), ("random write", "randwrite"),
 OTHER_DATA = (PATTERN, 75, 50, 11)
 
 
-def _suite_steps(sizes, jobs, data, direct):
+def _suite_steps(sizes, jobs, data, direct, short):
     def rows(kinds):
         return [Row(name, rw, sizes.suite_bytes, jobs=jobs,
                     loops=1 if rw == "trim" else sizes.loops)
                 for name, rw in SUITE_ROWS if rw in kinds]
 
     common = {"data": data, "direct": direct, "events": True}
-    return [
+    steps = [
         Fio("write", rows(WRITES),
             stores=sizes.suite_bytes // jobs * jobs, **common),
         Settle("settle"),
         Memory("memory when full"),
         Fio("read", rows(READS), cold=True, **common),
+    ]
+    if short:
+        return steps
+    return steps + [
         Fio("mixed", rows(MIXED), **common),
         Fio("trim", rows(("trim",)), **common),
         Settle("settle after trim"),
@@ -85,35 +89,41 @@ def _suite_steps(sizes, jobs, data, direct):
     ]
 
 
-def _suite_one(sizes, targets, data, direct, jobs, hog=0):
+def _suite_one(sizes, targets, data, direct, jobs, hog=0, short=False):
+    """short: writes and reads only."""
     mode = "direct" if direct else "buffered"
     label = "one pattern" if data == PATTERN else f"{data} % compressible"
     name = f"suite-{mode}-{data}-{jobs}" + ("-hog" if hog else "")
     title = f"4 KiB, {mode}, {label}, {jobs} job{'s' * (jobs > 1)}" + (
         ", a memory hog beside it" if hog else "")
     return Workload(name, title, targets,
-                    _suite_steps(sizes, jobs, data, direct),
-                    rounds=sizes.suite_rounds, hog=hog, used=True)
+                    _suite_steps(sizes, jobs, data, direct, short),
+                    rounds=1 if short else sizes.suite_rounds, hog=hog,
+                    used=True)
 
 
 def suite(sizes):
+    return _quick_suite(sizes) if sizes.quick else _full_suite(sizes)
+
+
+def _quick_suite(sizes):
+    yield _suite_one(sizes, FILES, 66, False, 1)
+    yield _suite_one(sizes, ("zramfs-block", "ext4-zram"), 66, False, 2)
+    yield _suite_one(sizes, FILES, 66, True, 1)
+    yield _suite_one(sizes, ("zramfs", "nullfs"), 66, True, 2)
+    yield _suite_one(sizes, FILES[1:3], 66, False, 1, _hog_bytes(sizes), True)
+    for data in OTHER_DATA:
+        yield _suite_one(sizes, ("zramfs", "ext4-zram"), data, True, 1,
+                         short=True)
+
+
+def _full_suite(sizes):
+    for data in (66, *OTHER_DATA):
+        for direct in (True, False):
+            for jobs in sizes.jobs:
+                yield _suite_one(sizes, FILES, data, direct, jobs)
     for direct in (True, False):
-        for jobs in sizes.jobs:
-            yield _suite_one(sizes, FILES, 66, direct, jobs)
-    if sizes.quick:
-        others = [_suite_one(sizes, FILES[1:3], 66, False, 1,
-                             _hog_bytes(sizes))]
-        others += [_suite_one(sizes, ("zramfs", "ext4-zram"), data, True, 1)
-                   for data in OTHER_DATA]
-        for one in others:
-            one.rounds = 1
-    else:
-        others = [_suite_one(sizes, FILES, data, direct, jobs)
-                  for data in OTHER_DATA for direct in (True, False)
-                  for jobs in sizes.jobs]
-        others += [_suite_one(sizes, FILES, 66, direct, 1, _hog_bytes(sizes))
-                   for direct in (True, False)]
-    yield from others
+        yield _suite_one(sizes, FILES, 66, direct, 1, _hog_bytes(sizes))
 
 
 def _hog_bytes(sizes):
@@ -176,10 +186,11 @@ def _synchronous(sizes):
     """Written at once, or queued by the page cache: on the devices."""
     for jobs in ((1,) if sizes.quick else (1, 2, 4)):
         for direct in (True, False):
-            one = _suite_one(sizes, DEVICES, 66, direct, jobs)
+            one = _suite_one(sizes, DEVICES, 66, direct, jobs,
+                             short=sizes.quick)
             one.name = "device-" + one.name
             one.title = "Devices: " + one.title
-            one.rounds = 1 if sizes.quick else sizes.rounds
+            one.rounds = min(one.rounds, sizes.rounds)
             yield one
 
 
@@ -223,7 +234,7 @@ def transport(sizes):
 
     return [Workload(
         "transport", "4 KiB, direct, random, jobs share one file",
-        ("zramfs", "nullfs", "ext4-zram", "tmpfs"),
+        ("zramfs", "nullfs", "ext4-zram") + ("tmpfs",) * (not sizes.quick),
         [Fio("fill", [Row("fill", "write", size, bs="1m", shared=True)],
              stores=size),
          Settle("settle"),
