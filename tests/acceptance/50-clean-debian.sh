@@ -13,15 +13,13 @@ command -v debootstrap >/dev/null || skip_all "no debootstrap"
 base=$CACHE/bookworm.tar
 if [ ! -f "$base" ]; then
 	mkdir -p "$CACHE"
-	debootstrap --variant=minbase --make-tarball="$base.debs" bookworm \
-		"$TEST_DIR/debs" >"$TEST_DIR/log" 2>&1 &&
-		debootstrap --variant=minbase --unpack-tarball="$base.debs" \
-			bookworm "$TEST_DIR/base" >"$TEST_DIR/log" 2>&1 &&
+	debootstrap --variant=minbase bookworm "$TEST_DIR/base" \
+		>"$TEST_DIR/log" 2>&1 &&
 		tar -C "$TEST_DIR/base" -cf "$base" . || {
 		tail "$TEST_DIR/log"
 		skip_all "debootstrap did not work"
 	}
-	rm -rf "$TEST_DIR/base" "$TEST_DIR/debs" "$base.debs"
+	rm -rf "$TEST_DIR/base"
 fi
 
 root=$TEST_DIR/root
