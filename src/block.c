@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "block_private.h"
@@ -22,7 +23,8 @@
 struct block {
 	const struct options *options;
 	const struct block_type *type;
-	int root; /* of the zramfs, O_PATH */
+	int root;     /* of the zramfs, O_PATH */
+	pid_t keeper; /* a process that has it for as long as it serves */
 	char connection[32];
 	char root_path[32];
 	char *mountpoint; /* NULL: not mounted */
@@ -80,6 +82,7 @@ int block_create(struct block **result, const struct options *options,
 	block->options = options;
 	block->type = block_type_by_name(options->block);
 	block->root = -1;
+	block->keeper = getpid();
 	error = mount_zramfs(block, &failure);
 	if (error) {
 		block_destroy(block);
@@ -135,8 +138,8 @@ int block_mount(struct block *block, const char *mountpoint, char *message,
 	block->mountpoint = strdup(mountpoint);
 	if (!block->mountpoint)
 		return block_fail(&failure, ENOMEM, "block", "out of memory");
-	loop = block_loop_create(block->root, block->options->size, device,
-				 &failure);
+	loop = block_loop_create(block->root, block->keeper,
+				 block->options->size, device, &failure);
 	error = loop;
 	if (loop >= 0) {
 		error = mount_device(block, device, mountpoint, &failure);

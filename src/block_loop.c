@@ -47,7 +47,8 @@ static int create_image(int root, uint64_t size,
  * The file name that the kernel keeps with the device is a way back to the
  * zramfs, for block_open_behind().
  */
-static void describe(struct loop_config *config, int root, int image)
+static void describe(struct loop_config *config, int root, pid_t keeper,
+		     int image)
 {
 	memset(config, 0, sizeof(*config));
 	config->fd = image;
@@ -55,7 +56,7 @@ static void describe(struct loop_config *config, int root, int image)
 	config->info.lo_flags = LO_FLAGS_DIRECT_IO | LO_FLAGS_AUTOCLEAR;
 	snprintf((char *)config->info.lo_file_name,
 		 sizeof(config->info.lo_file_name), "/proc/%d/fd/%d/%s",
-		 (int)getpid(), root, BLOCK_IMAGE);
+		 (int)keeper, root, BLOCK_IMAGE);
 }
 
 /* A free device becomes ours: its descriptor; or -errno. */
@@ -120,7 +121,8 @@ static int create_device(const struct loop_config *config,
 	return fd;
 }
 
-int block_loop_create(int root, uint64_t size, char device[BLOCK_DEVICE_NAME],
+int block_loop_create(int root, pid_t keeper, uint64_t size,
+		      char device[BLOCK_DEVICE_NAME],
 		      const struct block_error *error)
 {
 	struct loop_config config;
@@ -129,7 +131,7 @@ int block_loop_create(int root, uint64_t size, char device[BLOCK_DEVICE_NAME],
 	image = create_image(root, size, error);
 	if (image < 0)
 		return image;
-	describe(&config, root, image);
+	describe(&config, root, keeper, image);
 	fd = create_device(&config, device, error);
 	/* The device has it open now. */
 	close(image);

@@ -34,9 +34,13 @@ block_fail(const struct block_error *error, int code, const char *step,
 /* NULL when name is none of them. */
 const struct block_type *block_type_by_name(const char *name);
 
-/* The loop device that BLOCK_IMAGE below root becomes, size bytes large. */
+/*
+ * The loop device that BLOCK_IMAGE below root becomes, size bytes large. root
+ * is open in the process keeper too, under the same number.
+ */
 #define BLOCK_DEVICE_NAME 32
-int block_loop_create(int root, uint64_t size, char device[BLOCK_DEVICE_NAME],
+int block_loop_create(int root, pid_t keeper, uint64_t size,
+		      char device[BLOCK_DEVICE_NAME],
 		      const struct block_error *error);
 
 /* Make a filesystem on device. */

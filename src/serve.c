@@ -19,6 +19,7 @@
 #include "keeper.h"
 #include "log.h"
 #include "options.h"
+#include "pressure.h"
 #include "service.h"
 #include "transport.h"
 
@@ -167,6 +168,9 @@ static int be_worker(struct server *server, bool first)
 		transport_stop(transport);
 		return EXIT_FAILURE;
 	}
+	/* Not sooner: mkfs is not to inherit it. */
+	if (server->block)
+		pressure_stay();
 	end = transport_wait(transport, service->link, on_link);
 	if (end)
 		unmount_block(server);
@@ -200,6 +204,8 @@ static int report_ready(void *context)
 	const struct server *server = context;
 	int error;
 
+	if (server->block)
+		pressure_stay();
 	if (server->options->foreground)
 		return 0;
 	error = daemon_ready();
@@ -253,6 +259,7 @@ static int run(struct server *server)
 	char message[512];
 	int status, error;
 
+	pressure_begin();
 	keep_heap_small();
 	error = transport_block_signals();
 	if (error) {

@@ -241,6 +241,20 @@ static int recover(struct service *service, const struct options *options,
 	return 0;
 }
 
+/*
+ * So much of the hot tier is there whatever happens: what the largest request
+ * may write. A page that is written back is one that the kernel can use again,
+ * and takes less once it is compressed: then there is room for the next.
+ */
+static int set_aside(struct service *service)
+{
+	uint64_t hot = store_hot_limit(service->store) / PAGE_SIZE;
+	uint32_t pages = REQUEST_DATA_MAX / PAGE_SIZE;
+
+	return arena_set_aside(service->arena, ARENA_HOT,
+			       hot < pages ? (uint32_t)hot : pages);
+}
+
 int service_start(struct service *service, const struct options *options,
 		  char *message, size_t message_size)
 {
@@ -258,6 +272,11 @@ int service_start(struct service *service, const struct options *options,
 		error = make(service, options, message, message_size);
 	if (error)
 		return error;
+	if (options->block)
+		error = set_aside(service);
+	if (error)
+		return explain(error, message, message_size,
+			       "cannot set memory aside");
 	error = store_start(service->store);
 	if (error)
 		return explain(error, message, message_size,

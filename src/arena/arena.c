@@ -247,7 +247,9 @@ bool arena_is_full(const struct arena *arena, unsigned int nr)
 	/* Dirty pages would be given back first. */
 	for (unsigned int r = 0; r < ARENA_REGIONS && need > limit; r++) {
 		uint64_t dirty = counter_read(&arena->region[r].dirty);
+		uint64_t stays = arena->region[r].aside;
 
+		dirty -= stays < dirty ? stays : dirty;
 		need -= dirty < need ? dirty : need;
 	}
 	return need > limit;

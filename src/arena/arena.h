@@ -164,6 +164,15 @@ uint32_t arena_capacity(const struct arena *arena, enum arena_region region);
  */
 uint64_t arena_trim(struct arena *arena, uint64_t max_pages, bool all);
 
+/*
+ * Get memory for the first nr pages of a region without frames, and never trim
+ * them: whoever is given one of these need not wait for the system. They count
+ * as dirty until they are given out, and are given out first. Once, before the
+ * region is used by several threads. -ENOSPC at the limit, or what madvise(2)
+ * gives.
+ */
+int arena_set_aside(struct arena *arena, enum arena_region region, uint32_t nr);
+
 /* Change the limit; may be below what is used, then nothing more is given. */
 void arena_set_limit(struct arena *arena, uint64_t limit);
 

@@ -57,6 +57,7 @@ struct region {
 	uint8_t *frames_touched; /* for each group: its frames have memory */
 	uint32_t dirty_low;	 /* no word below it has a dirty page */
 	uint32_t nr_held;
+	uint32_t aside;	 /* the first pages, that are not trimmed */
 
 	/* constant */
 	char *base;

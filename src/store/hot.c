@@ -174,12 +174,24 @@ void hot_set_limit(struct hot *hot, uint64_t bytes)
 			      memory_order_relaxed);
 }
 
+/* Since Linux 5.18; not in every header. */
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
+/* Where it fails, the memory stays for another time: no harm. */
+static void give_back(void *memory, size_t size)
+{
+	if (madvise(memory, size, MADV_DONTNEED) && errno == EINVAL)
+		madvise(memory, size, MADV_DONTNEED_LOCKED);
+}
+
 void hot_trim(struct hot *hot)
 {
 	pthread_mutex_lock(&hot->lock);
 	/* Zero is what an entry that is not in the queue has to be. */
 	if (hot->head == ARENA_NIL)
-		madvise(hot->entry, hot->entry_bytes, MADV_DONTNEED);
+		give_back(hot->entry, hot->entry_bytes);
 	pthread_mutex_unlock(&hot->lock);
 }
 

@@ -118,6 +118,15 @@ one_filesystem() { # TYPE PROGRAM-PACKAGE
 	start "size=1g,block=$type"
 	device=$(device_of "$MNT")
 	cp -a /usr/include/linux "$MNT/"
+	sums /usr/include/linux >"$TEST_DIR/want"
+	i=$(stat_of pid)
+	kill -KILL "$i"
+	sync -f "$MNT"
+	echo 3 >/proc/sys/vm/drop_caches
+	sums "$MNT/linux" >"$TEST_DIR/got"
+	check "$type: another worker takes over from one that was killed" \
+		cmp "$TEST_DIR/want" "$TEST_DIR/got"
+	refuses "$type: it is another" test "$(stat_of pid)" = "$i"
 	for i in $(daemon_pids "$MNT"); do
 		kill -KILL "$i"
 	done

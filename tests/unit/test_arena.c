@@ -631,6 +631,56 @@ static void test_full_region_while_trimming(void **state)
 	arena_destroy(arena);
 }
 
+/* What is set aside is there before it is asked for, and after trimming. */
+static void test_set_aside(void **state)
+{
+	struct arena *arena = new_arena(4 * MIB, 0);
+	uint64_t before = total(arena), backed_before = backed(arena), with;
+	uint32_t page[3], i;
+
+	assert_int_equal(arena_set_aside(arena, ARENA_HOT, 100), 0);
+	with = total(arena);
+	assert_int_equal(with, before + 100 * PAGE_SIZE);
+	assert_int_equal(dirty(arena), 100 * PAGE_SIZE);
+	assert_int_equal(backed(arena), backed_before + 100 * PAGE_SIZE);
+	arena_trim(arena, UINT64_MAX, true);
+	assert_int_equal(total(arena), with);
+	assert_int_equal(backed(arena), backed_before + 100 * PAGE_SIZE);
+
+	/* These are given out first, and cost nothing more. */
+	for (i = 0; i < 3; i++) {
+		page[i] = take(arena, ARENA_HOT, 1);
+		assert_int_equal(page[i], i);
+	}
+	assert_int_equal(total(arena), with);
+	for (i = 0; i < 3; i++)
+		arena_free(arena, ARENA_HOT, page[i], 1);
+	/* Beyond them, all is trimmed. */
+	for (i = 0; i < 164; i++)
+		take(arena, ARENA_HOT, 1);
+	assert_int_equal(total(arena), with + 64 * PAGE_SIZE);
+	for (i = 0; i < 164; i++)
+		arena_free(arena, ARENA_HOT, i, 1);
+	arena_trim(arena, UINT64_MAX, true);
+	assert_int_equal(total(arena), with);
+	assert_int_equal(backed(arena), backed_before + 100 * PAGE_SIZE);
+	arena_destroy(arena);
+}
+
+static void test_set_aside_keeps_to_the_limit(void **state)
+{
+	struct arena *arena = new_arena(4 * MIB, 0);
+	uint64_t before = total(arena);
+
+	arena_set_limit(arena, before + 99 * PAGE_SIZE);
+	assert_int_equal(arena_set_aside(arena, ARENA_HOT, 100), -ENOSPC);
+	assert_int_equal(total(arena), before);
+	assert_int_equal(arena_set_aside(arena, ARENA_HOT, 99), 0);
+	/* Nobody else gets them. */
+	assert_true(arena_is_full(arena, 1));
+	arena_destroy(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -650,6 +700,8 @@ int main(void)
 		cmocka_unit_test(test_attach_and_settle),
 		cmocka_unit_test(test_attach_refuses_what_is_not_an_arena),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_set_aside),
+		cmocka_unit_test(test_set_aside_keeps_to_the_limit),
 		cmocka_unit_test(test_arrays_stay_contiguous_while_trimming),
 		cmocka_unit_test(test_full_region_while_trimming),
 	};
