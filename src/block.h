@@ -4,7 +4,7 @@
  *
  *	MOUNTPOINT: ext4, xfs or btrfs
  *	  /dev/loopN, direct I/O, autoclear
- *	    "image", the one file of a zramfs that is mounted nowhere
+ *	    "zramfs-PID", the one file of a zramfs that is mounted nowhere
  *
  * The zramfs is a mount of its own that never was in anybody's tree. Two hold
  * it: the loop device, by the open image, and this process, by a descriptor
@@ -28,8 +28,7 @@
 
 #include "options.h"
 
-/* The file that the device is made of, and its maker's file handle. */
-#define BLOCK_IMAGE  "image"
+/* The handle of who made the file that the device is made of. */
 #define BLOCK_HANDLE UINT64_C(1)
 
 struct block;

@@ -24,10 +24,21 @@
 static const char image_step[] = "making the image";
 static const char loop_step[] = "setting up a loop device";
 
-static int create_image(int root, uint64_t size,
+/*
+ * Seen from outside it lies in the root of nowhere. mkfs.btrfs goes by its
+ * name to tell whether two devices are the same, so it has to be one's own.
+ */
+#define IMAGE_NAME_SIZE 32
+
+static void name_image(char name[IMAGE_NAME_SIZE], pid_t keeper)
+{
+	snprintf(name, IMAGE_NAME_SIZE, "zramfs-%d", (int)keeper);
+}
+
+static int create_image(int root, const char *name, uint64_t size,
 			const struct block_error *error)
 {
-	int fd = openat(root, BLOCK_IMAGE,
+	int fd = openat(root, name,
 			O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0600);
 
 	if (fd < 0)
@@ -48,7 +59,7 @@ static int create_image(int root, uint64_t size,
  * zramfs, for block_open_behind().
  */
 static void describe(struct loop_config *config, int root, pid_t keeper,
-		     int image)
+		     const char *name, int image)
 {
 	memset(config, 0, sizeof(*config));
 	config->fd = image;
@@ -56,7 +67,7 @@ static void describe(struct loop_config *config, int root, pid_t keeper,
 	config->info.lo_flags = LO_FLAGS_DIRECT_IO | LO_FLAGS_AUTOCLEAR;
 	snprintf((char *)config->info.lo_file_name,
 		 sizeof(config->info.lo_file_name), "/proc/%d/fd/%d/%s",
-		 (int)keeper, root, BLOCK_IMAGE);
+		 (int)keeper, root, name);
 }
 
 /* A free device becomes ours: its descriptor; or -errno. */
@@ -125,13 +136,15 @@ int block_loop_create(int root, pid_t keeper, uint64_t size,
 		      char device[BLOCK_DEVICE_NAME],
 		      const struct block_error *error)
 {
+	char name[IMAGE_NAME_SIZE];
 	struct loop_config config;
 	int image, fd;
 
-	image = create_image(root, size, error);
+	name_image(name, keeper);
+	image = create_image(root, name, size, error);
 	if (image < 0)
 		return image;
-	describe(&config, root, keeper, image);
+	describe(&config, root, keeper, name, image);
 	fd = create_device(&config, device, error);
 	/* The device has it open now. */
 	close(image);

@@ -35,8 +35,8 @@ block_fail(const struct block_error *error, int code, const char *step,
 const struct block_type *block_type_by_name(const char *name);
 
 /*
- * The loop device that BLOCK_IMAGE below root becomes, size bytes large. root
- * is open in the process keeper too, under the same number.
+ * The loop device that an image in root becomes, size bytes large. root is
+ * open in the process keeper too, under the same number.
  */
 #define BLOCK_DEVICE_NAME 32
 int block_loop_create(int root, pid_t keeper, uint64_t size,

@@ -204,14 +204,16 @@ static int report_ready(void *context)
 	const struct server *server = context;
 	int error;
 
+	if (!server->options->foreground) {
+		error = daemon_ready();
+		if (error) {
+			log_line(LOG_ERR, "/dev/null: %s", strerror(-error));
+			return EXIT_FAILURE;
+		}
+	}
 	if (server->block)
 		pressure_stay();
-	if (server->options->foreground)
-		return 0;
-	error = daemon_ready();
-	if (error)
-		log_line(LOG_ERR, "/dev/null: %s", strerror(-error));
-	return error ? EXIT_FAILURE : 0;
+	return 0;
 }
 
 static int keep(struct server *server)

@@ -11,7 +11,7 @@ losetup -f >/dev/null 2>&1 || skip_all "no loop devices"
 
 # The loop devices that block mode has made, all of them.
 devices() {
-	losetup -nl -O NAME,BACK-FILE | grep -E ' /image( |$)' | sort
+	losetup -nl -O NAME,BACK-FILE | grep -E ' /zramfs-[0-9]+( |$)' | sort
 }
 
 # What is there of a mount point: daemons, mounts.
@@ -41,7 +41,7 @@ gone() {
 start() {
 	mkdir -p "$MNT"
 	"$ZRAMFS" "$MNT" -o "$1${MOUNT_OPTIONS:+,$MOUNT_OPTIONS}" \
-		>"$TEST_DIR/mount.log" 2>&1
+		>"$TEST_DIR/mount.log" 2>&1 || { cat "$TEST_DIR/mount.log"; return 1; }
 }
 
 device_of() {
