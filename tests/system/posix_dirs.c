@@ -348,3 +348,90 @@ CASE(entries_that_stay_are_listed_once_under_load)
 	for (i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
 }
+
+/* The name stays, though what it names changes. */
+static void *replace(void *argument)
+{
+	unsigned int number = (uintptr_t)argument, i;
+	char name[64], other[64];
+
+	snprintf(other, sizeof(other), "new-%u", number);
+	for (i = number; !atomic_load(&stop); i += 7) {
+		snprintf(name, sizeof(name), "kept-%u", i % 2000);
+		close(OK(open(other, O_CREAT | O_WRONLY, 0600)));
+		OK(rename(other, name));
+	}
+	return NULL;
+}
+
+struct listing {
+	pthread_t thread;
+	size_t room; /* for entries, in one call */
+	unsigned char seen[2000];
+};
+
+/* Lists again and again, by one descriptor and by new ones. */
+static void *list_all(void *argument)
+{
+	struct listing *listing = argument;
+	char *buffer = malloc(listing->room);
+	int fd = OK(open(".", O_RDONLY | O_DIRECTORY)), round, number;
+	long at, have;
+
+	EXPECT(buffer != NULL);
+	for (round = 0; round < 20; round++) {
+		memset(listing->seen, 0, sizeof(listing->seen));
+		if (round % 2) {
+			close(fd);
+			fd = OK(open(".", O_RDONLY | O_DIRECTORY));
+		}
+		OK(lseek(fd, 0, SEEK_SET));
+		while ((have = OK(syscall(SYS_getdents64, fd, buffer,
+					  listing->room))) > 0) {
+			for (at = 0; at < have;) {
+				struct linux_entry *entry =
+					(struct linux_entry *)(buffer + at);
+
+				at += entry->length;
+				if (sscanf(entry->name, "kept-%d", &number) ==
+				    1)
+					listing->seen[number]++;
+			}
+		}
+		for (number = 0; number < 2000; number++)
+			if (listing->seen[number] != 1)
+				case_fail(__LINE__,
+					  "round %d: kept-%d was listed %d "
+					  "times",
+					  round, number, listing->seen[number]);
+	}
+	close(fd);
+	free(buffer);
+	return NULL;
+}
+
+CASE(entries_that_stay_are_listed_once_by_all_who_list)
+{
+	static struct listing listing[3] = {
+		{.room = 512}, {.room = 4096}, {.room = 65536}};
+	pthread_t thread[4];
+	uintptr_t i;
+
+	make_many("kept-", 2000);
+	/* tmpfs passes over names whose file is replaced meanwhile. */
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(pthread_create(&thread[i], NULL,
+					 i < 2 || !case_on_fuse() ? churn
+								  : replace,
+					 (void *)i),
+			  0);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(pthread_create(&listing[i].thread, NULL, list_all,
+					 &listing[i]),
+			  0);
+	for (i = 0; i < 3; i++)
+		pthread_join(listing[i].thread, NULL);
+	atomic_store(&stop, true);
+	for (i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+}
