@@ -108,6 +108,16 @@ void ops_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 /* --- data -------------------------------------------------------------- */
 
+/*
+ * A read for a descriptor that cannot read is the kernel's own, of a page that
+ * is written in part.
+ */
+static bool is_seen_read(const struct fuse_file_info *fi)
+{
+	return !(fi->flags & O_NOATIME) &&
+	       (fi->flags & O_ACCMODE) != O_WRONLY;
+}
+
 void ops_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 	      struct fuse_file_info *fi)
 {
@@ -124,7 +134,7 @@ void ops_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		ops_reply_error(req, length);
 		return;
 	}
-	if (!(fi->flags & O_NOATIME))
+	if (is_seen_read(fi))
 		ops_accessed(req, ino);
 	fuse_reply_buf(req, reply, length);
 }

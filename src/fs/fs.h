@@ -115,7 +115,7 @@ void fs_fault(void);
 /* -ENOENT, -ENOTDIR, -ENAMETOOLONG. "." and ".." are looked up too. */
 int fs_lookup(struct fs *fs, ino_t parent, const char *name,
 	      struct fs_entry *entry);
-/* The same by number alone, for exported handles: -ESTALE. */
+/* The same by number alone, for exported handles; it has a name. -ESTALE. */
 int fs_lookup_ino(struct fs *fs, ino_t ino, struct fs_entry *entry);
 void fs_forget(struct fs *fs, ino_t ino, uint64_t count);
 

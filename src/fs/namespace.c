@@ -141,7 +141,8 @@ int fs_lookup_ino(struct fs *fs, ino_t ino, struct fs_entry *entry)
 	fs_enter(fs);
 	pthread_rwlock_rdlock(&fs->namespace_lock);
 	inode = inode_get(fs, ino);
-	if (inode)
+	/* Whoever asks does not hold it: without a name, nobody will again. */
+	if (inode && inode->nlink)
 		entry_fill(fs, ino, inode, entry);
 	else
 		error = -ESTALE;

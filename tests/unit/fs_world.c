@@ -271,12 +271,9 @@ int move(struct world *world, ino_t parent, const char *name, ino_t new_parent,
 
 bool is_live(struct world *world, ino_t ino)
 {
-	struct fs_entry entry;
+	struct stat attr;
 
-	if (fs_lookup_ino(world->fs, ino, &entry))
-		return false;
-	fs_forget(world->fs, ino, 1);
-	return true;
+	return fs_getattr(world->fs, ino, &attr) == 0;
 }
 
 /* --- starving ---------------------------------------------------------- */

@@ -351,6 +351,8 @@ static void test_unnamed_files(void **state)
 		0);
 	assert_int_equal(entry.attr.st_nlink, 0);
 	assert_int_equal(entry.attr.st_mode, S_IFREG | 0600);
+	/* No handle leads to what has no name. */
+	assert_int_equal(fs_lookup_ino(world->fs, entry.ino, &linked), -ESTALE);
 	world_check(world);
 	fs_forget(world->fs, entry.ino, 1);
 	assert_false(is_live(world, entry.ino));
