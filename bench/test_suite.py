@@ -116,6 +116,17 @@ class Rows(unittest.TestCase):
                       self.arguments(row, self.Directory))
         self.assertIn("--ioengine=sync", self.arguments(row, self.Device))
 
+    def test_no_row_repeats_the_data_of_another(self):
+        def seeds(step, name):
+            row = fio.Row(name, "write", 1 << 20)
+            return [a for a in row.arguments(fio.Fio(step, [row]),
+                                             self.Directory)
+                    if a.startswith("--randseed=")]
+
+        self.assertEqual(len(seeds("fill", "fill")), 1)
+        self.assertNotEqual(seeds("fill", "write"), seeds("again", "write"))
+        self.assertNotEqual(seeds("fill", "write"), seeds("fill", "random"))
+
     def test_what_is_buffered_is_synced_at_the_end(self):
         row = fio.Row("r", "randwrite", 1 << 20)
         self.assertIn("--fsync_on_close=1",

@@ -4,10 +4,15 @@
 The rows of a step run one after the other (stonewall), each reported for
 itself. Data: a percentage says how much of each page compresses, and pages
 all differ (refill_buffers); PATTERN is one pattern in every page.
+
+Each row has a seed of its own. fio would give all the same one, and a row
+would write the very pages that an earlier one has stored: no work for a store
+that finds equal pages.
 """
 
 import json
 import os
+import zlib
 from dataclasses import dataclass, field
 
 from . import command
@@ -45,7 +50,8 @@ class Row:
         argv = [f"--name={self.name}", f"--rw={self.rw}", f"--bs={self.bs}",
                 f"--numjobs={self.jobs}", f"--ioengine={engine}",
                 f"--size={size}", "--stonewall", "--new_group",
-                "--group_reporting", f"--loops={self.loops}"]
+                "--group_reporting", f"--loops={self.loops}",
+                f"--randseed={zlib.crc32(f'{step.name}/{self.name}'.encode())}"]
         if target.device:
             argv.append(f"--filename={target.path}")
             if not self.shared:
@@ -205,6 +211,8 @@ class Fio(Step):
 
     def _check_after(self, target, outcomes, served):
         why = target.faults()
+        if not why and self.data != PATTERN:
+            why = target.repeats()
         if not why and self.cold and all(r.rw in READS for r in self.rows):
             why = target.unsettled()
         if not why and self.stores and target.stores:

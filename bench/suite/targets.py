@@ -103,6 +103,10 @@ class Target:
         """Why a read would not come from where data stays; None if it would."""
         return None
 
+    def repeats(self):
+        """Why data that should all differ does not; None if it does."""
+        return None
+
     def faults(self):
         """What the target itself says went wrong; None if nothing did."""
         return None
@@ -187,6 +191,14 @@ class Zramfs(Target):
     def unsettled(self):
         hot = self.details()["hot_pages"]
         return f"{hot} pages are hot, not in the pool" if hot else None
+
+    def repeats(self):
+        details = self.details()
+        equal = details["dedup_pages"]
+        # A page of nothing or two may be equal in a filesystem's own tables.
+        if equal * 50 > details["stored_pages"] + 1000:
+            return f"{equal} pages are equal to others"
+        return None
 
     def faults(self):
         count = self.details()["checksum_errors"]
