@@ -104,7 +104,8 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(LIBRARY)
 	$(say) "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
-tests: all $(UNIT_TESTS) $(SYSTEM_HELPERS) $(FUZZERS) $(BENCH_PROGRAMS)
+tests: all $(if $(FAULTS),,faults) $(UNIT_TESTS) $(SYSTEM_HELPERS) $(FUZZERS) \
+	$(BENCH_PROGRAMS)
 
 bench-programs: $(BENCH_PROGRAMS)
 
@@ -137,8 +138,8 @@ bench: all bench-programs
 		$(if $(ONLY),--only '$(ONLY)')
 
 faults:
-	@$(MAKE) --no-print-directory all $(patsubst %,build-faults/%,\
-		tests/unit/test_recovery_points) BUILD=build-faults FAULTS=1
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-faults FAULTS=1 all \
+		$(BUILD)-faults/tests/unit/test_recovery_points
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin \
@@ -150,6 +151,6 @@ format:
 	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] codec/*.[ch] pool/*.[ch] tests/*/*.[ch] bench/*.[ch])
 
 clean:
-	rm -rf build build-asan build-tsan build-faults
+	rm -rf build build-asan build-tsan build*-faults
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

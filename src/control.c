@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "ops_private.h"
 #include "process_memory.h"
 
@@ -106,6 +107,12 @@ static int set(struct service *service, const struct control_set *set)
 		return service_set_mem_limit(service, set->value);
 	if (!strncmp(set->key, "hot", sizeof(set->key)))
 		return service_set_hot(service, set->value);
+#ifdef ZRAMFS_FAULTS
+	if (!strncmp(set->key, "fault", sizeof(set->key))) {
+		fault_arm_request(set->value);
+		return 0;
+	}
+#endif
 	return -ENOENT;
 }
 

@@ -3,11 +3,8 @@
  * fault.h - dying, and running out of memory, where a test wants it
  *
  * For test builds only (make FAULTS=1): elsewhere nothing of it is compiled.
- * What is to happen is asked for in the environment, or by a test program that
- * calls fault_arm():
- *
- *   kill=N   SIGKILL at the N-th point that is passed, counted from 1
- *   alloc=N  the N-th allocation fails
+ * A test program calls fault_arm(); of a mounted zramfs it is asked for by
+ * zramfsctl set MOUNTPOINT fault=N.
  *
  * Knows no other room; every room may use it.
  */
@@ -15,6 +12,8 @@
 #define ZRAMFS_FAULT_H
 
 #include <stdbool.h>
+
+#define FAULT_REQUEST "request begun"
 
 #ifdef ZRAMFS_FAULTS
 
@@ -24,8 +23,17 @@ void fault_point(const char *name);
 /* True when this allocation has to fail. */
 bool fault_alloc(void);
 
-/* Counting begins anew; 0: nothing happens. */
+/*
+ * SIGKILL at the kill-th point from now on, and failure of the alloc-th
+ * allocation, counted from 1; 0: none.
+ */
 void fault_arm(unsigned long kill, unsigned long alloc);
+
+/*
+ * The same, from the next request on. Such a request begins with the point
+ * FAULT_REQUEST.
+ */
+void fault_arm_request(unsigned long kill);
 
 /* How many were passed since. */
 unsigned long fault_points(void);

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "log.h"
 
 /* --- what libfuse has to say ------------------------------------------- */
@@ -133,7 +134,9 @@ static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
 		request_adjust_reply(request, iov, count);
 	if (request && request->keep)
 		return keep_reply(request, iov, count);
+	fault_point("answer to be sent");
 	sent = writev(fd, iov, count);
+	fault_point("answer sent");
 	/*
 	 * ENOENT: nobody waits for this answer any more. ENODEV: unmounted.
 	 * Others would be a fault of ours; the request then stays unanswered,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "log.h"
 
 /* Messages above this make a buffer worth giving back once none comes. */
@@ -96,6 +97,7 @@ void transport_serve(struct worker *worker, void *message, size_t length,
 		fuse_session_process_buf(transport->session, &buf);
 	}
 	count_one(&worker->served);
+	fault_point("request done");
 	/* Nothing is left to do of it, should this be the last. */
 	in->len = 0;
 	note_large(worker, received > request->reply_length

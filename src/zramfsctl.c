@@ -260,7 +260,14 @@ static int set_failed(const char *path, const char *argument, int error)
 
 static int command_set(int argc, char **argv)
 {
-	static const char *const keys[] = {"size", "mem_limit", "hot"};
+	static const char *const keys[] = {
+		"size",
+		"mem_limit",
+		"hot",
+#ifdef ZRAMFS_FAULTS
+		"fault",
+#endif
+	};
 	struct control_set set = {0};
 	const char *equals;
 	size_t length, i;

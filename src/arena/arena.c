@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "arena/arena_internal.h"
+#include "fault.h"
 
 int arena_fd(const struct arena *arena)
 {
@@ -144,6 +145,8 @@ int arena_alloc(struct arena *arena, enum arena_region nr_region,
 
 	assert(nr >= 1 && nr <= ARENA_RUN_MAX);
 	assert(arena->settled);
+	if (fault_alloc())
+		return -ENOSPC;
 	pthread_mutex_lock(&region->lock);
 	err = take_run(arena, nr_region, nr, flags, &run);
 	pthread_mutex_unlock(&region->lock);
@@ -152,6 +155,7 @@ int arena_alloc(struct arena *arena, enum arena_region nr_region,
 	if (err)
 		return err;
 
+	fault_point("page taken");
 	if (flags & ARENA_ZERO)
 		for (uint64_t left = run.dirty; left; left &= left - 1)
 			memset(region->base +
@@ -185,6 +189,7 @@ void arena_free(struct arena *arena, enum arena_region nr_region, uint32_t page,
 			__atomic_store_n(&frame[i], 0, __ATOMIC_RELAXED);
 	}
 
+	fault_point("page to be given back");
 	mask = pagemap_mask(page, nr);
 	word = &region->map.words[number];
 	pthread_mutex_lock(&region->lock);

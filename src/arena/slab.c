@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "arena/slab_internal.h"
+#include "fault.h"
 
 static int set_classes(struct slab *slab, const uint16_t *sizes)
 {
@@ -180,6 +181,8 @@ int slab_alloc(struct slab *slab, size_t size, unsigned int flags,
 
 	if (units > PAGE_UNITS || slab->class_of[units] == NO_CLASS)
 		return -EINVAL;
+	if (fault_alloc())
+		return -ENOSPC;
 	class = &slab->classes[slab->class_of[units]];
 	pthread_mutex_lock(&class->lock);
 	if (class->head == ARENA_NIL)
@@ -202,6 +205,7 @@ int slab_alloc(struct slab *slab, size_t size, unsigned int flags,
 	class->blocks++;
 	pthread_mutex_unlock(&class->lock);
 
+	fault_point("block taken");
 	clear(slab_address(slab, block), class->size);
 	*result = block;
 	return 0;
@@ -275,6 +279,7 @@ void slab_free(struct slab *slab, uint32_t block)
 	assert(is_live(slab, block, size) && "block freed that is not live");
 	was_full = !has_room(frame, size);
 	chain_block(slab, frame, block, size);
+	fault_point("block given back");
 	frame->inuse--;
 	class->blocks--;
 	place_page(slab, class, page, was_full);

@@ -21,7 +21,8 @@
 
 /* The thread's own; NULL: it has begun no request. */
 static _Thread_local struct answer *own;
-static _Thread_local bool own_again;	   /* own was done by another */
+static _Thread_local bool own_again;	   /* done by another process */
+static _Thread_local bool own_resumed;	   /* or begun */
 static _Thread_local uint32_t own_forgets; /* seen of this request */
 
 #define ordered() atomic_signal_fence(memory_order_seq_cst)
@@ -58,7 +59,7 @@ static void start(struct answer *answer, uint64_t request)
 	set(answer->request, request);
 	ordered();
 	own = answer;
-	own_again = false;
+	own_again = own_resumed = false;
 	own_forgets = 0;
 }
 
@@ -68,7 +69,7 @@ void fs_begin(struct fs *fs, unsigned int slot, uint64_t request)
 		start(&fs->answers[slot], request);
 	else
 		own = NULL;
-	fault_point("request begun");
+	fault_point(FAULT_REQUEST);
 }
 
 /* The answer for a request, or with 0 one that is free. */
@@ -133,6 +134,7 @@ int fs_resume(struct fs *fs, uint64_t request)
 	}
 	own = answer;
 	own_forgets = 0;
+	own_resumed = true;
 	own_again = get(answer->state) == ANSWER_DONE;
 	fault_point("request resumed");
 	fs_enter(fs);
@@ -180,6 +182,11 @@ bool answer_again(int64_t *result)
 	own_again = false;
 	*result = own->result;
 	return true;
+}
+
+bool answer_is_resumed(void)
+{
+	return own && own_resumed;
 }
 
 ino_t answer_entry(void)

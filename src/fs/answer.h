@@ -109,6 +109,8 @@ struct inode;
 
 /* It was done before, with this result; true once for each request. */
 bool answer_again(int64_t *result);
+/* Another process may have begun it, and left it half done. */
+bool answer_is_resumed(void);
 /* The inode that was then given; 0: none. */
 ino_t answer_entry(void);
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fault.h"
 #include "fs/acl.h"
 #include "fs/fs_private.h"
 #include "fs/xattr.h"
@@ -82,7 +83,7 @@ static int prepare_list(struct fs *fs, const struct inode *inode, mode_t mode,
 	if (!old)
 		return 0;
 	size = xattr_size(fs, old);
-	acl = malloc(size);
+	acl = fault_alloc() ? NULL : malloc(size);
 	if (!acl)
 		return -ENOMEM;
 	xattr_read(fs, old, acl);
@@ -143,7 +144,9 @@ static int set_attributes(struct fs *fs, struct inode *inode,
 	uint32_t list = SLAB_NONE;
 	int error = 0;
 
-	if ((valid & FS_SET_SIZE) && !is_modified_by_size(inode, attr->st_size))
+	/* Of one that was begun before, the size may be all that was set. */
+	if ((valid & FS_SET_SIZE) && !answer_is_resumed() &&
+	    !is_modified_by_size(inode, attr->st_size))
 		valid &= ~FS_SET_SIZE;
 	if (!valid)
 		return 0;
@@ -155,12 +158,14 @@ static int set_attributes(struct fs *fs, struct inode *inode,
 		xattr_discard(fs, list);
 		return error;
 	}
+	fault_point("attributes to be set");
 	if (valid & FS_SET_MODE)
 		set_mode(fs, inode, attr->st_mode, list);
 	if (valid & FS_SET_UID)
 		inode->uid = attr->st_uid;
 	if (valid & FS_SET_GID)
 		inode->gid = attr->st_gid;
+	fault_point("privileges to be taken");
 	if ((valid & FS_SET_KILL_PRIV) && !S_ISDIR(inode->mode))
 		attributes_kill_privileges(fs, inode);
 	if (valid & FS_SET_KILL_SGID)

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "fault.h"
 #include "fs/directory.h"
 #include "fs/fs_private.h"
 #include "fs/walk.h"
@@ -233,8 +234,11 @@ int fs_recover(struct fs *fs, struct fs_check *check,
 	struct walk walk;
 	int error;
 
+	fault_point("recovery begun");
 	intent_replay(fs);
+	fault_point("intents replayed");
 	answers_settle(fs);
+	fault_point("answers settled");
 	error = walk_create(&walk, fs, true, check, report, context);
 	if (error)
 		return error;
@@ -244,6 +248,7 @@ int fs_recover(struct fs *fs, struct fs_check *check,
 	walk_destroy(&walk);
 	if (error)
 		return error;
+	fault_point("settled");
 	slab_scan(fs->inodes, index_names, fs);
 	slab_scan(fs->inodes, drop_orphan, fs);
 	return 0;

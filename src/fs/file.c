@@ -11,6 +11,8 @@
 
 #include "fs/file.h"
 
+#include "fault.h"
+
 int file_get(const struct fs *fs, ino_t ino, struct inode **inode)
 {
 	uint32_t mode;
@@ -110,6 +112,7 @@ int file_zeroed_page(struct fs *fs, const store_cell *cell, unsigned int from,
 
 void file_replace(struct fs *fs, store_cell *cell, store_ref ref)
 {
+	fault_point("cell to be replaced");
 	/* Release: the page is there before the cell names it. */
 	store_drop(fs->store,
 		   atomic_exchange_explicit(cell, ref, memory_order_acq_rel));
@@ -182,6 +185,7 @@ int file_truncate(struct fs *fs, struct inode *inode, uint64_t size)
 		err = cut_tail(fs, inode, size);
 	if (err)
 		return err;
+	fault_point("size to be set");
 	/*
 	 * Release: after a crash, a file with the new size has the new tail.
 	 * Pages past it may then still be there; file_forget_stale() sees them.

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "fault.h"
 #include "fs/blob.h"
 #include "fs/fs_private.h"
 #include "fs/xattr.h"
@@ -195,6 +196,7 @@ uint32_t inode_bury(struct fs *fs, ino_t ino)
 		return SLAB_NONE;
 
 	mode = inode->mode;
+	fault_point("inode to die");
 	/* Release: what the death was decided by is seen before it. */
 	atomic_store_explicit(&inode->mode, 0, memory_order_release);
 	if (!S_ISLNK(mode))
@@ -213,6 +215,7 @@ void inode_release(struct fs *fs, uint32_t block)
 	if (block == SLAB_NONE)
 		return;
 	inode = slab_address(fs->inodes, block);
+	fault_point("inode dead");
 	file_release(fs, inode);
 	xattr_release(fs, inode);
 	blob_free(fs, inode->target);

@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 #include <linux/limits.h>
 
+#include "fault.h"
 #include "fs/acl.h"
 #include "fs/blob.h"
 #include "fs/directory.h"
@@ -31,7 +32,7 @@ static int default_list(struct fs *fs, ino_t parent,
 	block = xattr_find(fs, directory, ACL_NAME_DEFAULT);
 	if (block) {
 		*size = xattr_size(fs, block);
-		*acl = malloc(*size);
+		*acl = fault_alloc() ? NULL : malloc(*size);
 		if (*acl)
 			xattr_read(fs, block, *acl);
 		else
@@ -150,6 +151,7 @@ void inode_unmake(struct fs *fs, const struct new_inode *new)
 
 void inode_enliven(const struct new_inode *new)
 {
+	fault_point("inode to be born");
 	/* Release: it is complete; pairs with inode_get(). */
 	atomic_store_explicit(&new->inode->mode, new->mode,
 			      memory_order_release);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "fault.h"
 #include "fs/pagetable_node.h"
 
 /* --- finding ----------------------------------------------------------- */
@@ -158,6 +159,7 @@ bool pagetable_prune_node(struct slab *blocks, uint32_t block,
 			    slot == first >> shift ? first & mask : 0,
 			    slot == last >> shift ? last & mask : mask))
 			continue;
+		fault_point("node to be cut off");
 		atomic_store_explicit(inner_child(blocks, block, slot),
 				      SLAB_NONE, memory_order_release);
 		slab_free(blocks, child);
@@ -170,6 +172,7 @@ static void collapse(struct slab *blocks, struct pagetable *table,
 		     uint32_t block, uint64_t value)
 {
 	atomic_store_explicit(&table->first, value, memory_order_relaxed);
+	fault_point("table to be collapsed");
 	shape_publish(table, (struct shape){0});
 	slab_free(blocks, block);
 }
@@ -190,6 +193,7 @@ static void lower(struct slab *blocks, struct pagetable *table)
 			return;
 		}
 		shape.height--;
+		fault_point("table to be lowered");
 		shape_publish(table, shape);
 		slab_free(blocks, block);
 	}

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "fault.h"
 #include "fs/pagetable_node.h"
 
 static unsigned int order_for(uint64_t last)
@@ -181,7 +182,9 @@ int pagetable_reserve(struct slab *blocks, struct pagetable *table,
 	}
 	if (shape_pack(shape) == shape_pack(present))
 		return 0;
+	fault_point("table grown");
 	shape_publish(table, shape);
+	fault_point("grown table published");
 	atomic_store_explicit(&table->first, 0, memory_order_relaxed);
 	/* A leaf below full size was copied, a full one is in the tree still.
 	 */

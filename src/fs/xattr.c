@@ -11,6 +11,7 @@
 #include <string.h>
 #include <errno.h>
 
+#include "fault.h"
 #include "fs/blob.h"
 #include "fs/fs_private.h"
 
@@ -136,8 +137,10 @@ void xattr_install(struct fs *fs, struct inode *inode, const char *name,
 				      memory_order_relaxed);
 		next = block;
 	}
+	fault_point("xattr to be linked");
 	/* Release: the block is complete before anything names it. */
 	atomic_store_explicit(link, next, memory_order_release);
+	fault_point("xattr linked");
 	xattr_discard(fs, old);
 	if (strcmp(name, XATTR_CAPABILITY) == 0)
 		set_capable(inode, block != SLAB_NONE);

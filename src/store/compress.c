@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fault.h"
 #include "store/store_private.h"
 
 /* How often to ask for an object that readers keep pinned. */
@@ -42,6 +43,7 @@ int compress_page(struct store *store, struct store_thread *thread,
 		return ret;
 	memcpy(store->pool_ops->map(store->pool, handle, (size_t)length), bytes,
 	       (size_t)length);
+	fault_point("page compressed");
 	*location =
 		location_pack(OBJECT_POOL, codec, (unsigned int)length, handle);
 	if (length == PAGE_SIZE) {

@@ -14,6 +14,8 @@
 
 #include "store/object.h"
 
+#include "fault.h"
+
 static inline void spin_hint(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -114,8 +116,10 @@ bool object_move(struct object *object, unsigned int own)
 
 void object_moved(struct object *object, uint64_t location)
 {
+	fault_point("object to be moved");
 	atomic_store_explicit(&object->location, location,
 			      memory_order_release);
+	fault_point("object moved");
 	/* Nobody else changes the word while it says moving. */
 	atomic_fetch_and_explicit(&object->count, ~OBJECT_MOVING,
 				  memory_order_release);
