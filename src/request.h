@@ -33,6 +33,7 @@ struct request_agreement {
 struct request {
 	struct request_agreement *agreement;
 	uint32_t opcode; /* as the kernel sent it */
+	bool busy;	 /* it is being served */
 	/* The kernel asks that suid, sgid (and capabilities) be taken away. */
 	bool kill_priv;
 	/* The op's: several may write directly to this open file at once. */

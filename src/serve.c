@@ -8,13 +8,16 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "block.h"
+#include "crash.h"
 #include "daemon.h"
 #include "keeper.h"
 #include "log.h"
@@ -40,6 +43,26 @@ static void keep_heap_small(void)
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_TRIM_THRESHOLD, 64 * 1024);
 	mallopt(M_TOP_PAD, 16 * 1024);
+}
+
+/*
+ * Killing these gives no memory back: it is in the memfds. The keeper is as
+ * good as never chosen; a worker, before there is nobody else left. Others
+ * than root may not ask for that, and do without.
+ */
+#define OOM_KEEPER "-1000"
+#define OOM_WORKER "-900"
+
+static void resist_oom(const char *score)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, score, strlen(score)) < 0) {
+		/* As said. */
+	}
+	close(fd);
 }
 
 /* --- being a worker ---------------------------------------------------- */
@@ -134,6 +157,34 @@ static bool on_link(void *userdata)
 	return false;
 }
 
+/* In a signal handler. */
+static void on_fault(void *context)
+{
+	fs_fault();
+}
+
+/* Likewise. Without a keeper, a lock of the log may be in the way. */
+static void say(void *context, const char *line, size_t length)
+{
+	const struct server *server = context;
+
+	if (server->service->link >= 0)
+		keeper_tell(server->service->link, KEEPER_LINE, line, length);
+	else
+		log_line(LOG_ERR, "%.*s", (int)length, line);
+}
+
+static void install_crash_report(struct server *server)
+{
+	const struct crash_config config = {
+		.say = say,
+		.fault = on_fault,
+		.context = server,
+	};
+
+	crash_install(&config);
+}
+
 static int start_serving(struct server *server)
 {
 	struct service *service = server->service;
@@ -159,9 +210,10 @@ static int be_worker(struct server *server, bool first)
 {
 	struct service *service = server->service;
 	struct transport *transport = service->transport;
-	int status = start_serving(server);
-	int end;
+	int status, end;
 
+	install_crash_report(server);
+	status = start_serving(server);
 	if (status)
 		return status;
 	if (!(first ? begin(server) : adopt_block(server))) {
@@ -189,6 +241,7 @@ static int work(void *context, int link, bool first)
 	int status;
 
 	daemon_disown();
+	resist_oom(OOM_WORKER);
 	service->link = link;
 	transport_disown(service->transport);
 	status = be_worker(server, first);
@@ -224,7 +277,10 @@ static int keep(struct server *server)
 		.context = server,
 	};
 	bool lost;
-	int status = keeper_run(&config, &lost);
+	int status;
+
+	resist_oom(OOM_KEEPER);
+	status = keeper_run(&config, &lost);
 
 	/* Whoever uses it is to see an error, and not an empty directory. */
 	if (lost)

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "crash.h"
 #include "keeper.h"
 #include "log.h"
 #include "process_memory.h"
@@ -345,12 +346,14 @@ int service_set_hot(struct service *service, uint64_t bytes)
 
 int service_attach_thread(void *service)
 {
+	crash_begin_thread();
 	return fs_attach_thread(((struct service *)service)->fs);
 }
 
 void service_detach_thread(void *service)
 {
 	fs_detach_thread(((struct service *)service)->fs);
+	crash_end_thread();
 }
 
 void service_begin(void *service, unsigned int thread, uint64_t request)

@@ -85,6 +85,8 @@ void transport_serve(struct worker *worker, void *message, size_t length,
 	size_t received = length;
 	uint32_t opcode;
 
+	request->busy = true;
+	request->opcode = in->opcode;
 	opcode = in->opcode < TRANSPORT_OPCODES ? in->opcode : 0;
 	count_one(&worker->requests[opcode]);
 	if (error) {
@@ -97,6 +99,7 @@ void transport_serve(struct worker *worker, void *message, size_t length,
 		fuse_session_process_buf(transport->session, &buf);
 	}
 	count_one(&worker->served);
+	request->busy = false;
 	fault_point("request done");
 	/* Nothing is left to do of it, should this be the last. */
 	in->len = 0;

@@ -77,6 +77,72 @@ equal "all can be deleted" "$(stat_of inodes_used)" 1
 "$CTL" set "$MNT" mem_limit=0
 "$CTL" set "$MNT" size=512m
 
+# --- dying of itself ---------------------------------------------------------
+
+until_another() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		[ "$(worker_of "$MNT" | grep -cvx "$1")" = 1 ] && return
+		sleep 0.02
+	done
+	return 1
+}
+
+mkdir "$TEST_DIR/three"
+"$ZRAMFS" "$TEST_DIR/three" -f >"$TEST_DIR/log" 2>&1 &
+KEEPER=$!
+WORK=$MNT MNT=$TEST_DIR/three
+for ((i = 0; i < 100; i++)); do
+	mountpoint -q "$MNT" && break
+	sleep 0.1
+done
+for i in 1 2 3 4 5; do
+	pid=$(worker_of "$MNT")
+	kill -SEGV "$pid"
+	until_another "$pid"
+	echo $i >"$MNT/file"
+done
+equal "deaths with requests between are survived, however many" \
+	"$(cat "$MNT/file")" 5
+if sanitized; then
+	skip "a crash is reported" "the sanitizer reports it"
+else
+	check "a crash is reported: the signal, the thread, and where" \
+		grep -qE 'crash: SIGSEGV .*thread .* at .*zramfs\+0x' "$TEST_DIR/log"
+fi
+check "so is how it went on" grep -q 'recovered in .* ms: 2 inodes' "$TEST_DIR/log"
+"$CTL" check "$MNT" >/dev/null
+sleep 0.1
+for i in 1 2 3; do
+	pid=$(worker_of "$MNT")
+	kill -KILL "$pid"
+	[ $i = 3 ] || until_another "$pid"
+done
+wait $KEEPER
+equal "three deaths with no request between end it" $? 1
+check "the log says so" grep -q 'giving up' "$TEST_DIR/log"
+equal "clients get ENOTCONN" "$(ls "$MNT" 2>&1 | grep -c 'not connected')" 1
+umount "$MNT"
+"$ZRAMFS" "$MNT" -o keeper=off
+pid=$(daemon_pids "$MNT")
+equal "keeper=off: one process" "$(wc -w <<<"$pid")" 1
+kill -KILL "$pid"
+sleep 0.2
+equal "and its death is the end" "$(ls "$MNT" 2>&1 | grep -c 'not connected')" 1
+umount "$MNT"
+check "a mount to lose its keeper" "$ZRAMFS" "$MNT"
+echo text >"$MNT/file"
+kill -KILL "$(keeper_of "$MNT")"
+equal "without its keeper, the worker serves on" "$(cat "$MNT/file")" text
+pid=$(worker_of "$MNT")
+kill -TERM "$pid"
+for ((i = 0; i < 100; i++)); do
+	[ -d "/proc/$pid" ] || break
+	sleep 0.1
+done
+refuses "and unmounts in the end" mountpoint -q "$MNT"
+MNT=$WORK
+
 # --- at work -----------------------------------------------------------------
 
 # under_kills NAME COMMAND...: it must end well, killed as it is.

@@ -117,12 +117,12 @@ sanitized() {
 
 # The processes that serve a mount point: keeper and worker.
 daemon_pids() {
-	local proc
-	for proc in /proc/[0-9]*; do
-		[ "$(readlink "$proc/exe" 2>/dev/null)" = "$ZRAMFS" ] || continue
-		tr '\0' '\n' <"$proc/cmdline" 2>/dev/null |
-			grep -qxF -- "$1" && echo "${proc#/proc/}"
-	done
+	local pid
+	for pid in $(pgrep -f -- "$1"); do
+		[ "$(readlink "/proc/$pid/exe" 2>/dev/null)" = "$ZRAMFS" ] || continue
+		tr '\0' '\n' 2>/dev/null <"/proc/$pid/cmdline" |
+			grep -qxF -- "$1" && echo "$pid"
+	done 2>/dev/null
 	return 0
 }
 
@@ -132,13 +132,13 @@ keeper_of() {
 	local pid
 	for pid in $(daemon_pids "$1"); do
 		grep -qx zramfs-worker "/proc/$pid/comm" || echo "$pid"
-	done
+	done 2>/dev/null
 }
 worker_of() {
 	local pid
 	for pid in $(daemon_pids "$1"); do
 		grep -qx zramfs-worker "/proc/$pid/comm" && echo "$pid"
-	done
+	done 2>/dev/null
 	return 0
 }
 
