@@ -10,10 +10,12 @@ mount_zramfs size=512m,hot=8m
 
 # The worker that is there now dies, and another has come when this returns.
 kill_worker() {
-	local pid
-	pid=$(worker_of "$MNT")
+	local pid=
+	until [ -n "$pid" ]; do
+		pid=$(worker_of "$MNT")
+	done
 	kill -KILL "$pid" || return
-	until [ "$(worker_of "$MNT" | grep -vx "$pid" | wc -l)" = 1 ]; do
+	until [ "$(worker_of "$MNT" | grep -cvx "$pid")" = 1 ]; do
 		sleep 0.01
 	done
 }
