@@ -160,7 +160,7 @@ static void set_up(struct world *world)
 				 4096);
 	}
 	for (int i = 0; i < 5; i++) {
-		char name[8];
+		char name[16];
 
 		snprintf(name, sizeof(name), "n%d", i);
 		make_file(world, dir_ino, name);
