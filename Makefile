@@ -59,6 +59,7 @@ SYSTEM_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,\
 	$(wildcard tests/system/support/*.c))
 SYSTEM_LIBRARY := $(BUILD)/tests/system/support.a
 BENCH_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
+BENCH_LIBRARY := $(BUILD)/bench/support.a
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
@@ -96,7 +97,11 @@ $(BUILD)/tests/system/%: $(BUILD)/tests/system/%.o $(SYSTEM_LIBRARY)
 	$(say) "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lpthread
 
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_SUPPORT) $(LIBRARY)
+$(BENCH_LIBRARY): $(BENCH_SUPPORT)
+	$(say) "  AR      $@"
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_LIBRARY) $(LIBRARY)
 	$(say) "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 

@@ -7,7 +7,8 @@ command    programs run and measured
 process    what a daemon used
 machine    what was measured on
 sources    real source trees, fetched once
-targets    the filesystems and devices under test
+targets    what is under test: zramfs in its modes
+rivals     what it is measured next to
 steps      what one measurement does, and how it is checked
 fio        steps that fio does
 workloads  all that is measured, declared

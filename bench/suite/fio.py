@@ -211,7 +211,8 @@ class Fio(Step):
 
     def _check_after(self, target, outcomes, served):
         why = target.faults()
-        if not why and self.data != PATTERN:
+        if not why and self.data != PATTERN and \
+                any(r.rw in WRITES + MIXED for r in self.rows):
             why = target.repeats()
         if not why and self.cold and all(r.rw in READS for r in self.rows):
             why = target.unsettled()

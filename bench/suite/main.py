@@ -13,8 +13,8 @@ import sys
 import tempfile
 import time
 
-from . import (command, goals, machine, plots, process, report, targets,
-               undo, workloads)
+from . import (command, goals, machine, plots, process, report, rivals,
+               targets, undo, workloads)
 from .command import Failed, Lacking
 from .sources import Source
 from .steps import SUITE
@@ -61,7 +61,7 @@ class Run:
         self.place = place
         self.results = report.Results()
         self.targets = {name: cls(place)
-                        for name, cls in targets.ALL.items()}
+                        for name, cls in rivals.ALL.items()}
         self.titles = {n: t.title for n, t in self.targets.items()}
         self.machine = machine.describe(place.build)
         self.problems = []
@@ -298,13 +298,13 @@ def parse(arguments):
     parser.add_argument("--only", metavar="REGEX",
                         help="only workloads whose name matches")
     parser.add_argument("--targets", metavar="NAME,...",
-                        help=f"only these of {', '.join(targets.ALL)}")
+                        help=f"only these of {', '.join(rivals.ALL)}")
     parser.add_argument("--list", action="store_true",
                         help="show the workloads, measure nothing")
     options = parser.parse_args(arguments)
     options.out = os.path.abspath(
         options.out or os.path.join(options.build, "bench"))
-    unknown = set((options.targets or "").split(",")) - {"", *targets.ALL}
+    unknown = set((options.targets or "").split(",")) - {"", *rivals.ALL}
     if unknown:
         parser.error(f"no such target: {', '.join(sorted(unknown))}")
     return options
