@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # The README's commands do what they say in a Debian 12 with nothing else in
-# it. The blocks marked as sh in README.md's quick start are run as they
-# stand, one after the other, by root in a chroot that debootstrap makes.
+# it: those of its section 'Two commands' (install, build and mount; run the
+# tests) are run as they stand, one after the other, by root in a chroot that
+# debootstrap makes.
 #
 # CACHE=/var/tmp/zramfs-cache keeps the bare system between runs.
 . "$(dirname "$0")/../system/lib.sh"
@@ -30,6 +31,7 @@ for special in proc sys dev; do
 		mount --make-rslave "$root/$special"
 done
 leave() {
+	mountpoint -q "$root/mnt/zram" && umount -l "$root/mnt/zram"
 	for special in dev sys proc; do
 		umount -R -l "$root/$special"
 	done
@@ -42,13 +44,19 @@ cp /etc/resolv.conf "$root/etc/resolv.conf"
 # The repository as it is committed, where the README's clone would put it.
 git clone -q . "$root/root/zramfs"
 
-awk '/^```sh/ { on = 1; next } /^```/ { on = 0 } on' README.md >"$TEST_DIR/all"
-[ -s "$TEST_DIR/all" ] || skip_all "README.md has no block of commands"
-# A clone from somewhere else is what was just done.
-grep -v -e '^git clone' "$TEST_DIR/all" >"$root/root/readme.sh"
+awk '/^## / { on = /^## Two commands/ } on && sub(/^    /, "")' README.md \
+	>"$root/root/readme.sh"
+[ -s "$root/root/readme.sh" ] || skip_all "README.md has no commands"
 note "the commands:
 $(cat "$root/root/readme.sh")"
-check "the README's commands work in a clean Debian 12" chroot "$root" \
-	env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+if chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 	DEBIAN_FRONTEND=noninteractive TERM=dumb \
-	bash -exc 'apt-get update -q; cd /root/zramfs; . /root/readme.sh'
+	bash -exc 'apt-get update -q; cd /root/zramfs; . /root/readme.sh
+		echo hello >/mnt/zram/file; cat /mnt/zram/file; df -h /mnt/zram
+		umount /mnt/zram' >"$TEST_DIR/log" 2>&1; then
+	ok "the README's commands work in a clean Debian 12"
+	note "$(grep -E '^[0-9]+ passed' "$TEST_DIR/log")"
+else
+	not_ok "the README's commands work in a clean Debian 12" \
+		"$(tail -n 60 "$TEST_DIR/log")"
+fi
