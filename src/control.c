@@ -17,6 +17,14 @@
 _Static_assert(CONTROL_OPCODES == TRANSPORT_OPCODES,
 	       "control.h and transport.h count the same opcodes");
 
+/* Or see what is others'. */
+static bool may_change(fuse_req_t req)
+{
+	uid_t uid = fuse_req_ctx(req)->uid;
+
+	return uid == 0 || uid == ops_service(req)->owner;
+}
+
 /* --- statistics -------------------------------------------------------- */
 
 static void stat_store(struct service *service, struct control_stat *stat)
@@ -86,6 +94,99 @@ static void control_stat(fuse_req_t req)
 	fuse_reply_ioctl(req, 0, &stat, sizeof(stat));
 }
 
+/* --- size classes ------------------------------------------------------ */
+
+static void copy_class(const struct pool_class_stats *from,
+		       struct control_class *to)
+{
+	_Static_assert(sizeof(to->zspages) == sizeof(from->zspages),
+		       "the same columns");
+	*to = (struct control_class){
+		.size = from->size,
+		.pages_per_zspage = from->pages_per_zspage,
+		.objects_per_zspage = from->objects_per_zspage,
+		.objects_allocated = from->objects_allocated,
+		.objects_used = from->objects_used,
+		.pages_used = from->pages_used,
+		.pages_freeable = from->pages_freeable,
+	};
+	memcpy(to->zspages, from->zspages, sizeof(to->zspages));
+}
+
+static void control_classes(fuse_req_t req, const struct control_classes *asked)
+{
+	struct control_classes answer = {.first = asked->first};
+	struct pool_class_stats stats[POOL_CLASSES_MAX];
+	const struct pool_ops *ops;
+	const struct pool *pool;
+	uint32_t at = asked->first;
+
+	ops = store_pool(ops_service(req)->store, &pool);
+	snprintf(answer.pool, sizeof(answer.pool), "%s", ops->name);
+	answer.all = ops->class_stats(pool, stats);
+	for (; at < answer.all && answer.count < CONTROL_CLASSES_MAX; at++)
+		copy_class(&stats[at], &answer.classes[answer.count++]);
+	fuse_reply_ioctl(req, 0, &answer, sizeof(answer));
+}
+
+/* --- what files cost --------------------------------------------------- */
+
+_Static_assert(CODEC_COUNT <= CONTROL_CODECS, "control.h has all codecs");
+
+/* owner: whose it has to be; NULL: anybody's. */
+static void usage_of(struct fs *fs, uint64_t ino, const uid_t *owner,
+		     struct control_usage *to)
+{
+	struct fs_usage from;
+
+	*to = (struct control_usage){.ino = ino};
+	to->error = fs_usage(fs, ino, &from);
+	if (!to->error && owner && from.uid != *owner)
+		to->error = -EACCES;
+	if (to->error)
+		return;
+	to->size = from.size;
+	to->pages = from.pages;
+	to->same_pages = from.fill_pages;
+	to->hot_pages = from.hot_pages;
+	to->compressed_pages = from.compressed_pages;
+	to->huge_pages = from.huge_pages;
+	to->shared_pages = from.shared_pages;
+	to->stored_bytes = from.stored_bytes;
+	to->share_bytes = from.share_bytes;
+	memcpy(to->codec_pages, from.codec_pages, sizeof(to->codec_pages));
+}
+
+static void control_usage(fuse_req_t req, fuse_ino_t ino)
+{
+	struct control_usage usage;
+
+	usage_of(ops_fs(req), ino, NULL, &usage);
+	if (usage.error)
+		ops_reply_error(req, usage.error);
+	else
+		fuse_reply_ioctl(req, 0, &usage, sizeof(usage));
+}
+
+static void control_usages(fuse_req_t req, const struct control_usages *asked)
+{
+	struct control_usages answer;
+	uint32_t i;
+
+	if (asked->count > CONTROL_USAGES_MAX) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	memset(&answer, 0, sizeof(answer));
+	answer.count = asked->count;
+	answer.all = may_change(req);
+	for (i = 0; i < asked->count; i++)
+		usage_of(ops_fs(req), asked->file[i].ino,
+			 answer.all ? NULL : &fuse_req_ctx(req)->uid,
+			 &answer.file[i]);
+	fuse_reply_ioctl(req, 0, &answer, sizeof(answer));
+}
+
 /* --- changes ----------------------------------------------------------- */
 
 static void control_compact(fuse_req_t req)
@@ -97,6 +198,16 @@ static void control_compact(fuse_req_t req)
 	compact.pages = store_compact(store);
 	malloc_trim(0);
 	fuse_reply_ioctl(req, 0, &compact, sizeof(compact));
+}
+
+/* As the kernel has it: the highest is from now on, and only 0 says so. */
+static int reset_most(struct service *service, uint64_t value)
+{
+	if (value)
+		return -EINVAL;
+	arena_reset_peak(service->arena);
+	process_memory_reset_most();
+	return 0;
 }
 
 static int set(struct service *service, const struct control_set *set)
@@ -113,6 +224,8 @@ static int set(struct service *service, const struct control_set *set)
 		return 0;
 	}
 #endif
+	if (!strncmp(set->key, "mem_used_max", sizeof(set->key)))
+		return reset_most(service, set->value);
 	return -ENOENT;
 }
 
@@ -159,11 +272,16 @@ static void control_check(fuse_req_t req, const struct control_check *asked)
 
 /* --- dispatch ---------------------------------------------------------- */
 
-static bool may_change(fuse_req_t req)
+static bool is_for_all(unsigned int command)
 {
-	uid_t uid = fuse_req_ctx(req)->uid;
+	return command == CONTROL_STAT || command == CONTROL_CLASSES ||
+	       command == CONTROL_USAGE || command == CONTROL_USAGES;
+}
 
-	return uid == 0 || uid == ops_service(req)->owner;
+static bool is_known(unsigned int command)
+{
+	return is_for_all(command) || command == CONTROL_COMPACT ||
+	       command == CONTROL_SET || command == CONTROL_CHECK;
 }
 
 /*
@@ -175,10 +293,7 @@ void control_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command,
 		   unsigned int flags, const void *in, size_t in_size,
 		   size_t out_size)
 {
-	const bool reading = command == CONTROL_STAT;
-
-	if (command != CONTROL_STAT && command != CONTROL_COMPACT &&
-	    command != CONTROL_SET && command != CONTROL_CHECK) {
+	if (!is_known(command)) {
 		fuse_reply_err(req, ENOTTY);
 		return;
 	}
@@ -189,7 +304,7 @@ void control_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command,
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
-	if (!reading && !may_change(req)) {
+	if (!is_for_all(command) && !may_change(req)) {
 		fuse_reply_err(req, EPERM);
 		return;
 	}
@@ -205,6 +320,15 @@ void control_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command,
 		break;
 	case CONTROL_CHECK:
 		control_check(req, in);
+		break;
+	case CONTROL_CLASSES:
+		control_classes(req, in);
+		break;
+	case CONTROL_USAGE:
+		control_usage(req, ino);
+		break;
+	case CONTROL_USAGES:
+		control_usages(req, in);
 		break;
 	}
 }

@@ -74,9 +74,65 @@ struct control_check {
 	char line[CONTROL_CHECK_LINES][160];
 };
 
+/* Size classes, CONTROL_CLASSES_MAX at a time: an ioctl carries 16 KiB. */
+#define CONTROL_CLASSES_MAX 128
+struct control_class { /* as struct pool_class_stats */
+	uint32_t size;
+	uint32_t pages_per_zspage;
+	uint32_t objects_per_zspage;
+	uint32_t reserved;
+	uint64_t zspages[5];
+	uint64_t objects_allocated;
+	uint64_t objects_used;
+	uint64_t pages_used;
+	uint64_t pages_freeable;
+};
+struct control_classes {
+	uint32_t first; /* in: of the class in classes[0] */
+	uint32_t count; /* out: in classes[] */
+	uint32_t all;	/* out: that the pool has */
+	uint32_t reserved;
+	char pool[16];
+	struct control_class classes[CONTROL_CLASSES_MAX];
+};
+
+/* What a file costs. Pages are 4 KiB; holes are not counted. */
+#define CONTROL_CODECS 8
+struct control_usage {
+	uint64_t ino;  /* in, for CONTROL_USAGES */
+	int32_t error; /* for CONTROL_USAGES: negative errno */
+	uint32_t reserved;
+	uint64_t size; /* st_size */
+	uint64_t pages;
+	uint64_t same_pages;
+	uint64_t hot_pages;
+	uint64_t compressed_pages;
+	uint64_t huge_pages;
+	uint64_t shared_pages; /* have other references too */
+	uint64_t stored_bytes; /* each page's length */
+	uint64_t share_bytes;  /* each page's length over its references */
+	uint64_t codec_pages[CONTROL_CODECS]; /* by enum codec_id */
+};
+
+/*
+ * Many at once, by number. As none of them is opened, others than those who may
+ * change things learn of their own files only. error: -EACCES: not theirs;
+ * -ESTALE, -EISDIR or -EINVAL: no regular file (any more).
+ */
+#define CONTROL_USAGES_MAX 100
+struct control_usages {
+	uint32_t count; /* in: in file[] */
+	uint32_t all;	/* out: not own files only */
+	struct control_usage file[CONTROL_USAGES_MAX];
+};
+
 #define CONTROL_STAT	_IOR('z', 1, struct control_stat)
 #define CONTROL_COMPACT _IOR('z', 2, struct control_compact)
 #define CONTROL_SET	_IOW('z', 3, struct control_set)
 #define CONTROL_CHECK	_IOWR('z', 4, struct control_check)
+#define CONTROL_CLASSES _IOWR('z', 5, struct control_classes)
+/* Of the open file. */
+#define CONTROL_USAGE	_IOR('z', 6, struct control_usage)
+#define CONTROL_USAGES	_IOWR('z', 7, struct control_usages)
 
 #endif

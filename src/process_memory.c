@@ -106,3 +106,10 @@ uint64_t process_memory_most(void)
 	pthread_mutex_unlock(&lock);
 	return bytes;
 }
+
+void process_memory_reset_most(void)
+{
+	pthread_mutex_lock(&lock);
+	most_bytes = kept_bytes;
+	pthread_mutex_unlock(&lock);
+}

@@ -28,7 +28,8 @@ void process_memory_include(pid_t other, int memfd);
 
 /* Bytes; 0 when the kernel does not tell. Thread-safe. */
 uint64_t process_memory_bytes(void);
-/* The most that process_memory_bytes() ever gave. Thread-safe. */
+/* The most that process_memory_bytes() gave, ever or since. Thread-safe. */
 uint64_t process_memory_most(void);
+void process_memory_reset_most(void);
 
 #endif

@@ -254,6 +254,7 @@ int fs_set_size(struct fs *fs, uint64_t size);
 
 /* What files cost, for du: sums over one inode's cells. */
 struct fs_usage {
+	uid_t uid;		/* st_uid */
 	uint64_t size;		/* st_size */
 	uint64_t pages;		/* not holes */
 	uint64_t fill_pages;
@@ -265,6 +266,7 @@ struct fs_usage {
 	uint64_t share_bytes;	/* each page's length over its references */
 	uint64_t codec_pages[16];
 };
+/* Of a regular file, looked up or not. -ESTALE, -EISDIR, -EINVAL. */
 int fs_usage(struct fs *fs, ino_t ino, struct fs_usage *usage);
 
 struct fs_check {

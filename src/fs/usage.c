@@ -5,10 +5,14 @@
  * Only reads. The sums are taken in steps, with the lock shared for one step
  * at a time, so that a large file's writers get their turn; a file that
  * changes meanwhile is counted partly before and partly after.
+ *
+ * The file may be one that nobody has looked up, and may be deleted between
+ * two steps: so each step holds the namespace lock, and finds it anew.
  */
 #include "fs/file.h"
 
-#define STEP_PAGES 4096
+/* Some 50 us, while which no name changes. */
+#define STEP_PAGES 1024
 
 static void count_object(struct fs_usage *usage,
 			 const struct store_page_info *info)
@@ -64,24 +68,36 @@ static bool count_step(struct fs *fs, const struct inode *inode,
 	return true;
 }
 
-int fs_usage(struct fs *fs, ino_t ino, struct fs_usage *usage)
+/* 1: there is more; 0; or -errno. */
+static int usage_step(struct fs *fs, ino_t ino, uint64_t *index,
+		      struct fs_usage *usage)
 {
 	struct inode *inode;
+	int ret;
+
+	fs_enter(fs);
+	pthread_rwlock_rdlock(&fs->namespace_lock);
+	ret = file_get(fs, ino, &inode);
+	if (!ret) {
+		inode_lock_shared(fs, ino);
+		usage->uid = inode->uid;
+		usage->size = file_size(inode);
+		ret = count_step(fs, inode, index, usage);
+		inode_unlock(fs, ino);
+	}
+	pthread_rwlock_unlock(&fs->namespace_lock);
+	fs_leave(fs);
+	return ret;
+}
+
+int fs_usage(struct fs *fs, ino_t ino, struct fs_usage *usage)
+{
 	uint64_t index = 0;
-	bool more;
-	int err;
+	int ret;
 
 	*usage = (struct fs_usage){0};
-	err = file_get(fs, ino, &inode);
-	if (err)
-		return err;
-	do {
-		fs_enter(fs);
-		inode_lock_shared(fs, ino);
-		usage->size = file_size(inode);
-		more = count_step(fs, inode, &index, usage);
-		inode_unlock(fs, ino);
-		fs_leave(fs);
-	} while (more);
-	return 0;
+	do
+		ret = usage_step(fs, ino, &index, usage);
+	while (ret > 0);
+	return ret;
 }
