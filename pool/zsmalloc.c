@@ -119,12 +119,12 @@ static int alloc_existing(struct pool *pool, struct zs_class *class,
  * object, while the lock was not held: then ours is not needed.
  */
 static int alloc_new(struct pool *pool, struct zs_class *class, uint32_t owner,
-		     uint64_t *handle)
+		     unsigned int flags, uint64_t *handle)
 {
 	uint32_t new, page;
 	int err;
 
-	err = zs_zspage_create(pool, class, 0, &new);
+	err = zs_zspage_create(pool, class, flags, &new);
 	if (err)
 		return err;
 	pthread_mutex_lock(&class->lock);
@@ -172,8 +172,9 @@ static int alloc_huge(struct pool *pool, uint32_t owner, unsigned int flags,
 }
 
 /*
- * The arena's reserve is small: what may use it gets a single page of it, not
- * a whole zspage.
+ * At the limit, what may use the arena's reserve gets a slot that is too large,
+ * then a zspage from half of the reserve, which others can fill; and in the end
+ * a single page to itself, so that there is something for each page given back.
  */
 static int zs_alloc(struct pool *pool, size_t size, uint32_t owner,
 		    unsigned int flags, uint64_t *handle)
@@ -189,9 +190,11 @@ static int zs_alloc(struct pool *pool, size_t size, uint32_t owner,
 		return alloc_huge(pool, owner, flags, handle);
 	err = alloc_existing(pool, class, class, owner, handle);
 	if (err)
-		err = alloc_new(pool, class, owner, handle);
+		err = alloc_new(pool, class, owner, 0, handle);
 	if (err)
 		err = alloc_larger(pool, class, owner, handle);
+	if (err && flags)
+		err = alloc_new(pool, class, owner, ARENA_RESERVE_SOME, handle);
 	if (err && flags)
 		err = alloc_huge(pool, owner, flags, handle);
 	return err;

@@ -26,9 +26,30 @@ static uint64_t limit_pages(const struct arena *arena)
 	return limit ? limit / PAGE_SIZE : UINT64_MAX / 2;
 }
 
+/*
+ * What excess pages come on top of: the limit, or when it was set below what
+ * is used, the least that has been used since. Relaxed: only ever lowered, so
+ * who sees an older value is allowed what was allowed a moment ago.
+ */
+static uint64_t excess_base(struct arena *arena)
+{
+	uint64_t total = counter_read(&arena->total);
+	uint64_t limit = limit_pages(arena);
+	uint64_t base = total > limit ? total : limit;
+	uint64_t least = counter_read(&arena->least_over);
+
+	while (base < least &&
+	       !atomic_compare_exchange_weak_explicit(
+		       &arena->least_over, &least, base, memory_order_relaxed,
+		       memory_order_relaxed))
+		;
+	return base < least ? base : least;
+}
+
 bool arena_charge(struct arena *arena, uint64_t pages, uint64_t excess)
 {
-	uint64_t bound = limit_pages(arena) + excess;
+	uint64_t bound =
+		excess ? excess_base(arena) + excess : limit_pages(arena);
 	uint64_t total = counter_read(&arena->total);
 	uint64_t peak;
 
@@ -54,6 +75,13 @@ struct run {
 	uint64_t dirty;	    /* which of its pages are, in the word */
 	unsigned int clean; /* how many are */
 };
+
+static unsigned int excess_pages(unsigned int flags)
+{
+	if (flags & ARENA_RESERVE)
+		return ARENA_RESERVE_PAGES;
+	return flags & ARENA_RESERVE_SOME ? ARENA_RESERVE_PAGES / 2 : 0;
+}
 
 /*
  * The lowest run, counted in and marked. -ENOSPC: there is none; -EDQUOT: the
@@ -83,8 +111,7 @@ static int take_run(struct arena *arena, enum arena_region nr_region,
 	if (region->frames)
 		frames = !region->frames_touched[run->page >> GROUP_SHIFT];
 	cost = run->clean + frames;
-	if (!arena_charge(arena, cost,
-			  flags & ARENA_RESERVE ? ARENA_RESERVE_PAGES : 0))
+	if (!arena_charge(arena, cost, excess_pages(flags)))
 		return -EDQUOT;
 
 	word->used |= mask;
@@ -241,6 +268,8 @@ uint32_t arena_capacity(const struct arena *arena, enum arena_region region)
 void arena_set_limit(struct arena *arena, uint64_t limit)
 {
 	atomic_store_explicit(&arena->super->limit, limit,
+			      memory_order_relaxed);
+	atomic_store_explicit(&arena->least_over, UINT64_MAX / 2,
 			      memory_order_relaxed);
 }
 

@@ -127,10 +127,14 @@ int arena_fd(const struct arena *arena);
  * regions were given back, or the region is full. ARENA_RESERVE may pass the
  * limit by a small fixed reserve (ARENA_RESERVE_PAGES): for operations that
  * have to allocate a little in order to free (truncating within a page,
- * compaction).
+ * compressing, compaction). When the limit was set below what is used, the
+ * reserve comes on top of the least that has been used since.
+ * ARENA_RESERVE_SOME: likewise, but only half of it: for what takes several
+ * pages and fills them later, so that single pages can be had in any case.
  */
 #define ARENA_ZERO    (1u << 0)
 #define ARENA_RESERVE (1u << 1)
+#define ARENA_RESERVE_SOME (1u << 2)
 #define ARENA_RESERVE_PAGES 64
 int arena_alloc(struct arena *arena, enum arena_region region, unsigned int nr,
 		unsigned int flags, uint32_t *page);

@@ -80,6 +80,7 @@ struct arena {
 	pthread_mutex_t trim_lock;
 	_Alignas(64) _Atomic uint64_t total; /* pages */
 	_Atomic uint64_t fixed;		     /* pages */
+	_Atomic uint64_t least_over;	     /* pages; see excess_base() */
 	struct region region[ARENA_REGIONS];
 };
 

@@ -188,8 +188,10 @@ static struct arena *new_arena(void)
 	struct arena *arena =
 		aligned_alloc(_Alignof(struct arena), sizeof(*arena));
 
-	if (arena)
-		memset(arena, 0, sizeof(*arena));
+	if (!arena)
+		return NULL;
+	memset(arena, 0, sizeof(*arena));
+	atomic_init(&arena->least_over, UINT64_MAX / 2);
 	return arena;
 }
 

@@ -355,6 +355,46 @@ static void test_limit(void **state)
 	arena_destroy(arena);
 }
 
+/* How many pages can be had by reserve. */
+static unsigned int take_reserve(struct arena *arena)
+{
+	unsigned int got = 0;
+	uint32_t page;
+
+	while (arena_alloc(arena, ARENA_HOT, 1, ARENA_RESERVE, &page) == 0)
+		got++;
+	return got;
+}
+
+static void test_reserve_with_a_limit_below_what_is_used(void **state)
+{
+	struct arena *arena = new_arena(64 * MIB, 0);
+	uint32_t page;
+
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(take(arena, ARENA_POOL, 1), i);
+	arena_set_limit(arena, 1 * MIB);
+	assert_int_equal(arena_alloc(arena, ARENA_HOT, 1, 0, &page), -ENOSPC);
+	/* Enough to work with, so that less is used in the end ... */
+	assert_in_range(take_reserve(arena), ARENA_RESERVE_PAGES - 1,
+			ARENA_RESERVE_PAGES);
+	/* ... and then that is what the reserve is on top of. */
+	for (int i = 0; i < 300; i++)
+		arena_free(arena, ARENA_POOL, i, 1);
+	assert_int_equal(arena_trim(arena, UINT64_MAX, true), 300);
+	assert_in_range(take_reserve(arena), ARENA_RESERVE_PAGES - 1,
+			ARENA_RESERVE_PAGES);
+	assert_int_equal(arena_alloc(arena, ARENA_HOT, 1, 0, &page), -ENOSPC);
+	for (int i = 300; i < 1000; i++)
+		arena_free(arena, ARENA_POOL, i, 1);
+	assert_int_equal(arena_trim(arena, UINT64_MAX, true), 700);
+	/* Below it, the limit is what it is on top of. */
+	take_reserve(arena);
+	assert_in_range(total(arena), 1 * MIB + 60 * PAGE_SIZE,
+			1 * MIB + ARENA_RESERVE_PAGES * PAGE_SIZE);
+	arena_destroy(arena);
+}
+
 static void test_reserve(void **state)
 {
 	struct arena *arena = new_arena(64 * MIB, 1 * MIB);
@@ -694,6 +734,7 @@ int main(void)
 		cmocka_unit_test(test_trim_returns_memory),
 		cmocka_unit_test(test_trim_fails),
 		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_reserve_with_a_limit_below_what_is_used),
 		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_peak),
 		cmocka_unit_test(test_claims),

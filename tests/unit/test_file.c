@@ -776,6 +776,7 @@ static void usage_tells_where_pages_are(void **state)
 	assert_int_equal(copy(fixture, 0, 0, PAGES(1)), PAGES(1));
 	assert_int_equal(store_drain(fixture->store), 0);
 	assert_int_equal(fs_usage(fixture->fs, fixture->file, &usage), 0);
+	assert_int_equal(usage.uid, 0);
 	assert_int_equal(usage.size, PAGES(9) + 99);
 	assert_int_equal(usage.pages, 6);
 	assert_int_equal(usage.fill_pages, 2);

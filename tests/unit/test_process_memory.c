@@ -54,11 +54,24 @@ static void test_leaves_shared_memory_out(void **state)
 	munmap(memory, SIZE);
 }
 
+static void test_the_most_begins_anew(void **state)
+{
+	void *memory = map(MAP_PRIVATE);
+	uint64_t with = fresh();
+
+	munmap(memory, SIZE);
+	assert_in_range(fresh(), 1, with - SIZE / 2);
+	assert_in_range(process_memory_most(), with, UINT64_MAX);
+	process_memory_reset_most();
+	assert_in_range(process_memory_most(), 1, with - SIZE / 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counts_private_memory),
 		cmocka_unit_test(test_leaves_shared_memory_out),
+		cmocka_unit_test(test_the_most_begins_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
