@@ -282,9 +282,10 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
 	unsigned int valid = setattr_valid(to_set);
 	bool nothing = sets_nothing(to_set);
 	struct stat result;
-	int error = 0;
+	int error;
 
-	if (nothing)
+	error = ops_may_setattr(req, ino, to_set, fi != NULL);
+	if (!error && nothing)
 		error = may_set_nothing(req, ino);
 	if (request_current()->kill_priv || nothing ||
 	    (to_set & (FATTR_UID | FATTR_GID)))
@@ -307,6 +308,16 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 		ops_reply_error(req, error);
 	else
 		fuse_reply_statfs(req, &statvfs);
+}
+
+static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command,
+		     void *argument, struct fuse_file_info *fi,
+		     unsigned int flags, const void *in, size_t in_size,
+		     size_t out_size)
+{
+	if (!ops_flags_ioctl(req, ino, command, in, in_size, out_size))
+		control_ioctl(req, ino, command, argument, fi, flags, in,
+			      in_size, out_size);
 }
 
 const struct fuse_lowlevel_ops ops = {
@@ -340,5 +351,5 @@ const struct fuse_lowlevel_ops ops = {
 	.getxattr = ops_getxattr,
 	.listxattr = ops_listxattr,
 	.removexattr = ops_removexattr,
-	.ioctl = control_ioctl,
+	.ioctl = op_ioctl,
 };

@@ -93,9 +93,10 @@ static int truncate_at_open(fuse_req_t req, fuse_ino_t ino)
 
 void ops_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	int error = 0;
+	int error;
 
-	if (fi->flags & O_TRUNC)
+	error = ops_may_open(req, ino, fi->flags);
+	if (!error && (fi->flags & O_TRUNC))
 		error = truncate_at_open(req, ino);
 	if (error) {
 		ops_reply_error(req, error);
@@ -157,8 +158,12 @@ void ops_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 void ops_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset,
 		   off_t length, struct fuse_file_info *fi)
 {
-	ops_reply_error(req,
-			fs_fallocate(ops_fs(req), ino, mode, offset, length));
+	int error;
+
+	error = ops_may_allocate(req, ino, mode);
+	if (!error)
+		error = fs_fallocate(ops_fs(req), ino, mode, offset, length);
+	ops_reply_error(req, error);
 }
 
 void ops_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,

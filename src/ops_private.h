@@ -5,7 +5,8 @@
  * ops.c has the table, the agreement with the kernel, and what concerns names
  * and attributes; ops_file.c what concerns the contents of files and
  * directories; ops_xattr.c extended attributes; ops_caller.c what the kernel
- * does not tell of who asks; control.c the ioctls.
+ * does not tell of who asks; ops_flags.c the flags of chattr(1); control.c the
+ * ioctls of control.h.
  */
 #ifndef ZRAMFS_OPS_PRIVATE_H
 #define ZRAMFS_OPS_PRIVATE_H
@@ -52,6 +53,19 @@ bool ops_in_group(fuse_req_t req, gid_t group);
 unsigned int ops_kill_sgid(fuse_req_t req, fuse_ino_t ino);
 /* Do so, before the contents change, if the kernel asks for it. */
 int ops_before_write(fuse_req_t req, fuse_ino_t ino);
+
+/* --- ops_flags.c ------------------------------------------------------- */
+
+/* What immutable and append-only allow: 0 or -EPERM. how: open(2)'s flags. */
+int ops_may_open(fuse_req_t req, fuse_ino_t ino, int how);
+/* valid: FATTR_...; by_descriptor: it is FATTR_FH, too. */
+int ops_may_setattr(fuse_req_t req, fuse_ino_t ino, unsigned int valid,
+		    bool by_descriptor);
+int ops_may_set_xattr(fuse_req_t req, fuse_ino_t ino);
+int ops_may_allocate(fuse_req_t req, fuse_ino_t ino, int mode);
+/* False if the command is none of these, and nothing was replied. */
+bool ops_flags_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command,
+		     const void *in, size_t in_size, size_t out_size);
 
 /* --- all --------------------------------------------------------------- */
 

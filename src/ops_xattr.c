@@ -16,7 +16,9 @@ void ops_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
 	struct stat attr;
 	int error;
 
-	error = fs_setxattr(ops_fs(req), ino, name, value, size, flags);
+	error = ops_may_set_xattr(req, ino);
+	if (!error)
+		error = fs_setxattr(ops_fs(req), ino, name, value, size, flags);
 	/*
 	 * The kernel asks for this with an access ACL that was set by somebody
 	 * who is not in the file's group.
@@ -102,5 +104,10 @@ void ops_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 
 void ops_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
-	ops_reply_error(req, fs_removexattr(ops_fs(req), ino, name));
+	int error;
+
+	error = ops_may_set_xattr(req, ino);
+	if (!error)
+		error = fs_removexattr(ops_fs(req), ino, name);
+	ops_reply_error(req, error);
 }

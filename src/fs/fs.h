@@ -171,6 +171,16 @@ bool fs_has_sgid(struct fs *fs, ino_t ino);
 void fs_accessed(struct fs *fs, ino_t ino);
 bool fs_atime_is_due(struct fs *fs, ino_t ino);
 
+/*
+ * The flags of chattr(1), FS_..._FL of <linux/fs.h>. Immutable and append-only
+ * are kept here as far as names go (-EPERM); the caller keeps them else.
+ * -EOPNOTSUPP: there are others.
+ */
+#define FS_FLAGS \
+	(FS_IMMUTABLE_FL | FS_APPEND_FL | FS_NODUMP_FL | FS_NOATIME_FL)
+unsigned int fs_flags(struct fs *fs, ino_t ino);
+int fs_set_flags(struct fs *fs, ino_t ino, unsigned int flags);
+
 enum fs_setattr_valid {
 	FS_SET_MODE = 1 << 0,
 	FS_SET_UID = 1 << 1,

@@ -129,6 +129,12 @@ void inode_release(struct fs *fs, uint32_t block);
 void inode_stat(const struct fs *fs, ino_t ino, struct inode *inode,
 		struct stat *attr);
 
+/* It may neither lose its name nor get another one. */
+static inline bool inode_is_fixed(const struct inode *inode)
+{
+	return inode->mode & (INODE_IMMUTABLE | INODE_APPEND);
+}
+
 /* --- times.c ----------------------------------------------------------- */
 
 /* The clock of file times, for what is new. */

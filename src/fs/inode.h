@@ -31,6 +31,16 @@
  */
 #define INODE_CAPABLE 0x10000u
 
+/* The flags of fs_set_flags(), in mode as well. */
+#define INODE_IMMUTABLE 0x20000u
+#define INODE_APPEND	0x40000u
+#define INODE_NODUMP	0x80000u
+#define INODE_NOATIME	0x100000u
+#define INODE_FLAGS \
+	(INODE_IMMUTABLE | INODE_APPEND | INODE_NODUMP | INODE_NOATIME)
+/* What a directory passes on. */
+#define INODE_INHERITED (INODE_NODUMP | INODE_NOATIME)
+
 /* In ctime, which keeps even numbers: it was shown since it was set. */
 #define INODE_CTIME_SEEN INT64_C(1)
 

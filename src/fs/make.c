@@ -137,6 +137,8 @@ int inode_make(struct fs *fs, const struct fs_caller *caller, ino_t parent,
 	new->ino = new->block;
 	new->inode = inode;
 	new->mode = mode;
+	if (S_ISREG(mode) || S_ISDIR(mode))
+		new->mode |= directory->mode & INODE_INHERITED;
 	return 0;
 }
 
@@ -199,6 +201,9 @@ static int make_locked(struct fs *fs, const struct fs_caller *caller,
 		return error == -EINVAL ? -EEXIST : error; /* "." or ".." */
 	if (place.block)
 		return -EEXIST;
+	error = place_may_fill(&place);
+	if (error)
+		return error;
 	error = inode_make(fs, caller, parent, place.directory, make, &new);
 	if (error)
 		return error;
@@ -252,6 +257,8 @@ static int make_unnamed_locked(struct fs *fs, const struct fs_caller *caller,
 		return -ENOENT;
 	if (!S_ISDIR(directory->mode))
 		return -ENOTDIR;
+	if (directory->mode & INODE_IMMUTABLE)
+		return -EPERM;
 	error = inode_make(fs, caller, parent, directory, &make, &new);
 	if (error)
 		return error;

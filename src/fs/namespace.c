@@ -48,6 +48,18 @@ int place_find(struct fs *fs, ino_t parent, const char *name,
 	return 0;
 }
 
+int place_may_fill(const struct place *place)
+{
+	return place->directory->mode & INODE_IMMUTABLE ? -EPERM : 0;
+}
+
+int place_may_empty(const struct place *place)
+{
+	return inode_is_fixed(place->directory) || inode_is_fixed(place->inode)
+		       ? -EPERM
+		       : 0;
+}
+
 void directory_touch(struct inode *directory)
 {
 	directory->mtime = inode_changed(directory);
@@ -200,6 +212,8 @@ static int link_locked(struct fs *fs, ino_t ino, ino_t parent, const char *name,
 		return error;
 	if (place.block)
 		return -EEXIST;
+	if (inode_is_fixed(inode) || place_may_fill(&place))
+		return -EPERM;
 	if (inode->nlink >= FS_LINK_MAX)
 		return -EMLINK;
 
@@ -277,6 +291,8 @@ static int unlink_locked(struct fs *fs, ino_t parent, const char *name,
 		return error;
 	if (!place.block)
 		return -ENOENT;
+	if (place_may_empty(&place))
+		return -EPERM;
 	if (directory && !S_ISDIR(place.inode->mode))
 		return -ENOTDIR;
 	if (!directory && S_ISDIR(place.inode->mode))

@@ -45,6 +45,11 @@ static inline bool is_dot_dot(const char *name, size_t length)
 int place_find(struct fs *fs, ino_t parent, const char *name,
 	       struct place *place);
 
+/* -EPERM: the directory's flags keep names from coming. */
+int place_may_fill(const struct place *place);
+/* -EPERM: they, or the file's, keep the name from going. */
+int place_may_empty(const struct place *place);
+
 /* mtime and ctime of a directory whose entries have changed. */
 void directory_touch(struct inode *directory);
 

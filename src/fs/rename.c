@@ -75,6 +75,9 @@ static int check(const struct renaming *renaming)
 
 	if (!renaming->from.block)
 		return -ENOENT;
+	if (place_may_empty(&renaming->from) ||
+	    (to->block ? place_may_empty(to) : place_may_fill(to)))
+		return -EPERM;
 	if (renaming->flags & RENAME_EXCHANGE)
 		return to->block ? 0 : -ENOENT;
 	if (!to->block)

@@ -108,7 +108,7 @@ void fs_accessed(struct fs *fs, ino_t ino)
 	struct inode *inode = inode_get(fs, ino);
 	int64_t now = inode_now();
 
-	if (inode && atime_is_due(inode, now))
+	if (inode && !(inode->mode & INODE_NOATIME) && atime_is_due(inode, now))
 		inode->atime = now;
 }
 
@@ -116,5 +116,6 @@ bool fs_atime_is_due(struct fs *fs, ino_t ino)
 {
 	const struct inode *inode = inode_get(fs, ino);
 
-	return inode && atime_is_due(inode, inode_now());
+	return inode && !(inode->mode & INODE_NOATIME) &&
+	       atime_is_due(inode, inode_now());
 }

@@ -944,6 +944,120 @@ static void permissions(void)
 	DO(access("d/none", F_OK));
 }
 
+static int set_flags(const char *path, int flags)
+{
+	int fd, result, error;
+
+	privileged(true);
+	fd = open(path, O_RDONLY);
+	result = fd < 0 ? -1 : ioctl(fd, FS_IOC_SETFLAGS, &flags);
+	error = errno;
+	close(fd);
+	privileged(false);
+	errno = error;
+	return result;
+}
+
+static int get_flags(const char *path)
+{
+	int fd = MUST(open(path, O_RDONLY)), flags = 0;
+	int result = ioctl(fd, FS_IOC_GETFLAGS, &flags);
+
+	close(fd);
+	return result < 0 ? -1 : flags;
+}
+
+/* Whatever may be done to a file, or in a directory. */
+static void try_all(void)
+{
+	int fd;
+
+	DO(get_flags("d/f"));
+	DO(open("d/f", O_RDONLY) < 0);
+	DO(open("d/f", O_WRONLY) < 0);
+	DO(open("d/f", O_WRONLY | O_APPEND) < 0);
+	DO(open("d/f", O_WRONLY | O_APPEND | O_TRUNC) < 0);
+	DO(open("d/f", O_RDONLY | O_TRUNC) < 0);
+	DO(truncate("d/f", 5));
+	DO(chmod("d/f", 0600));
+	DO(chown("d/f", 1, 1));
+	DO(utimensat(AT_FDCWD, "d/f", NULL, 0));
+	DO(utimensat(AT_FDCWD, "d/f", (struct timespec[]){{1, 1}, {2, 2}}, 0));
+	DO(setxattr("d/f", "user.x", "x", 1, 0));
+	DO(removexattr("d/f", "user.x"));
+	DO(link("d/f", "d/l"));
+	DO(rename("d/f", "d/g"));
+	DO(rename("d/g", "d/f"));
+	DO(renameat2(AT_FDCWD, "d/f", AT_FDCWD, "d/h", RENAME_EXCHANGE));
+	DO(renameat2(AT_FDCWD, "d/f", AT_FDCWD, "d/h", RENAME_EXCHANGE));
+	DO(rename("n", "d/f"));
+	make("n", 0644, 1);
+	DO(rename("d/h", "x"));
+	DO(unlink("d/f"));
+	DO(unlink("d/l"));
+	DO(mkdir("d/s", 0755));
+	DO(rmdir("d/s"));
+	DO(symlink("x", "d/y"));
+	DO(unlink("d/y"));
+	DO(open("d/new", O_CREAT | O_WRONLY, 0600) < 0);
+	fd = FD(open("d", O_TMPFILE | O_RDWR, 0600));
+	close(fd);
+}
+
+static void flags(void)
+{
+	static const struct {
+		const char *path;
+		int flags;
+	} tries[] = {
+		{"d/f", FS_IMMUTABLE_FL}, {"d/f", FS_APPEND_FL},
+		{"d", FS_IMMUTABLE_FL},	  {"d", FS_APPEND_FL},
+		{"d/f", FS_NODUMP_FL},	  {"d", FS_NODUMP_FL},
+	};
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		section("flags");
+		MUST(mkdir("d", 0755));
+		make("d/f", 0644, 10);
+		make("d/h", 0644, 20);
+		make("n", 0644, 20);
+		printf("%s: %#x\n", tries[i].path, tries[i].flags);
+		fd = MUST(open("d/f", O_RDWR));
+		watch("d/f", "d", "d/h");
+		DO(set_flags(tries[i].path, tries[i].flags));
+		DO(get_flags(tries[i].path));
+		DO(pwrite(fd, "x", 1, 0));
+		DO(fallocate(fd, 0, 0, PAGE));
+		DO(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			     5));
+		DO(ftruncate(fd, 8));
+		DO(fchmod(fd, 0640));
+		close(fd);
+		try_all();
+		DO(set_flags(tries[i].path, 0));
+		DO(set_flags(tries[i].path, FS_COMPR_FL));
+	}
+	section("flags that are passed on");
+	MUST(mkdir("d", 0777));
+	DO(set_flags("d", FS_NODUMP_FL | FS_NOATIME_FL));
+	make("d/f", 0644, 10);
+	MUST(mkdir("d/s", 0755));
+	DO(get_flags("d/f"));
+	DO(get_flags("d/s"));
+	watch("d/f", NULL, NULL);
+	fd = MUST(open("d/f", O_RDONLY));
+	DO(read(fd, buffer, 1));
+	close(fd);
+	become(OTHER, OTHER, "other: ");
+	fd = MUST(open("d/f", O_RDONLY));
+	DO(ioctl(fd, FS_IOC_SETFLAGS, (int[]){FS_IMMUTABLE_FL}));
+	DO(ioctl(fd, FS_IOC_SETFLAGS, (int[]){0}));
+	DO(get_flags("d/f"));
+	close(fd);
+}
+
 static void whole(void)
 {
 	struct statvfs v;
@@ -1026,6 +1140,7 @@ int main(int argc, char **argv)
 	attributes();
 	files_without_names();
 	permissions();
+	flags();
 	whole();
 	section("end");
 	return 0;

@@ -41,9 +41,11 @@ static int new_file(const char *path)
 static void drop_caches(void)
 {
 	int fd = OK(open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC));
+	int here = OK(open(".", O_RDONLY | O_CLOEXEC));
 
-	sync();
+	OK(syncfs(here));
 	EXPECT_EQ(write(fd, "3", 1), 1);
+	close(here);
 	close(fd);
 }
 

@@ -1118,6 +1118,55 @@ static void test_atime_moves_when_it_is_due(void **state)
 	assert_true(fs_atime_is_due(world->fs, file));
 }
 
+static void test_fixed_names_stay(void **state)
+{
+	struct world *world = *state;
+	struct fs *fs = world->fs;
+	ino_t dir = make_dir(world, ROOT, "d");
+	ino_t file = make_file(world, dir, "f");
+	ino_t other = make_file(world, dir, "g");
+	struct fs_entry entry;
+
+	(void)other;
+	assert_int_equal(fs_set_flags(fs, file, FS_COMPR_FL), -EOPNOTSUPP);
+	assert_int_equal(fs_set_flags(fs, file, FS_IMMUTABLE_FL), 0);
+	assert_int_equal(fs_flags(fs, file), FS_IMMUTABLE_FL);
+	assert_int_equal(attributes(world, file).st_mode & S_IFMT, S_IFREG);
+	assert_int_equal(fs_unlink(fs, dir, "f"), -EPERM);
+	assert_int_equal(fs_link(fs, file, ROOT, "l", &entry), -EPERM);
+	assert_int_equal(move(world, dir, "f", ROOT, "f", 0), -EPERM);
+	assert_int_equal(move(world, dir, "g", dir, "f", 0), -EPERM);
+	assert_int_equal(move(world, dir, "g", dir, "f", RENAME_EXCHANGE),
+			 -EPERM);
+	world_check(world);
+
+	/* Names come to an append-only directory, and stay. */
+	assert_int_equal(fs_set_flags(fs, file, 0), 0);
+	assert_int_equal(fs_set_flags(fs, dir, FS_APPEND_FL | FS_NODUMP_FL), 0);
+	assert_int_equal(fs_flags(fs, make_file(world, dir, "h")),
+			 FS_NODUMP_FL);
+	assert_int_equal(fs_unlink(fs, dir, "f"), -EPERM);
+	assert_int_equal(move(world, dir, "f", dir, "i", 0), -EPERM);
+	assert_int_equal(fs_set_flags(fs, dir, FS_IMMUTABLE_FL), 0);
+	assert_int_equal(fs_make(fs, &world_caller, dir, "i", S_IFREG | 0600, 0,
+				 NULL, &entry),
+			 -EPERM);
+	assert_int_equal(fs_make_unnamed(fs, &world_caller, dir, 0600, &entry),
+			 -EPERM);
+	assert_int_equal(fs_rmdir(fs, ROOT, "d"), -EPERM);
+
+	/* Permissions are beside that. */
+	assert_int_equal(fs_setattr(fs, dir, FS_SET_MODE,
+				    &(struct stat){.st_mode = 0700},
+				    &entry.attr),
+			 0);
+	assert_int_equal(fs_flags(fs, dir), FS_IMMUTABLE_FL);
+	assert_int_equal(fs_set_flags(fs, dir, 0), 0);
+	assert_int_equal(attributes(world, dir).st_mode, S_IFDIR | 0700);
+	assert_int_equal(fs_unlink(fs, dir, "f"), 0);
+	world_check(world);
+}
+
 static void test_kill_privileges(void **state)
 {
 	struct world *world = *state;
@@ -1340,6 +1389,7 @@ int main(void)
 		test(test_setattr),
 		test(test_a_change_that_follows_a_look_is_seen),
 		test(test_atime_moves_when_it_is_due),
+		test(test_fixed_names_stay),
 		test(test_kill_privileges),
 		test(test_threads),
 	};
