@@ -3,20 +3,23 @@
  * pressure.h - how the daemon goes on while memory is short
  *
  * When memory is short the kernel writes dirty pages back, and where those
- * belong to a device or a file of ours, it is we who have to take them before
- * it gets any memory. So a thread of ours that needs memory must not be made
- * to wait for a write-back; our own pages must be there; and that we are
- * killed would free nothing, as the data is in memfds that others hold too.
+ * belong to a device of ours, it is we who have to take them before it gets
+ * any memory. So a thread of ours that needs memory must not be made to wait
+ * for a write-back; our own pages must be there; and that we are killed would
+ * free nothing, as the data is in memfds that others hold too.
  *
- * All of this is the kernel's to allow (CAP_SYS_RESOURCE, CAP_IPC_LOCK), and
- * root's only. Where it does not, things go on without, and the log tells.
+ * All of this is the kernel's to allow, and root's only. Where it does not,
+ * things go on without, and the log tells.
  */
 #ifndef ZRAMFS_PRESSURE_H
 #define ZRAMFS_PRESSURE_H
 
 /*
  * Before any thread or process is started, which all inherit it: memory that
- * they get is never waited for by way of a filesystem.
+ * they get is never waited for by way of a filesystem. Without
+ * CAP_SYS_RESOURCE that is not allowed. It is needed in one case then, for a
+ * memory cgroup of version 1: its limit is enforced by waiting for write-back,
+ * by whoever asks for memory. So this process leaves it.
  */
 void pressure_begin(void);
 

@@ -317,7 +317,8 @@ static int run(struct server *server)
 	char message[512];
 	int status, error;
 
-	pressure_begin();
+	if (server->options->block)
+		pressure_begin();
 	keep_heap_small();
 	error = transport_block_signals();
 	if (error) {
