@@ -153,6 +153,28 @@ int block_mount(struct block *block, const char *mountpoint, char *message,
 	return error;
 }
 
+int block_root_fd(const struct block *block)
+{
+	return block->root;
+}
+
+int block_inherit(struct block **result, const struct options *options,
+		  int root)
+{
+	struct block *block = calloc(1, sizeof(*block));
+
+	if (!block)
+		return -ENOMEM;
+	block->options = options;
+	block->type = block_type_by_name(options->block);
+	block->root = root;
+	block->keeper = getppid();
+	snprintf(block->root_path, sizeof(block->root_path), "/proc/self/fd/%d",
+		 root);
+	*result = block;
+	return 0;
+}
+
 dev_t block_device(const struct block *block)
 {
 	return block->device;

@@ -57,6 +57,11 @@ int block_mount(struct block *block, const char *mountpoint, char *message,
  * What is mounted, as st_dev; and how another process than the one that called
  * block_mount() comes to know of it. -ENOMEM.
  */
+int block_root_fd(const struct block *block);
+/* What another program has created; root is its block_root_fd(). -ENOMEM. */
+int block_inherit(struct block **block, const struct options *options,
+		  int root);
+
 dev_t block_device(const struct block *block);
 int block_adopt(struct block *block, const char *mountpoint, dev_t device);
 

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "fault.h"
+#include "keeper.h"
 #include "ops_private.h"
 #include "process_memory.h"
+#include "upgrade.h"
 
 _Static_assert(CONTROL_OPCODES == TRANSPORT_OPCODES,
 	       "control.h and transport.h count the same opcodes");
@@ -270,6 +272,41 @@ static void control_check(fuse_req_t req, const struct control_check *asked)
 	fuse_reply_ioctl(req, 0, &check, sizeof(check));
 }
 
+/* --- upgrade ----------------------------------------------------------- */
+
+static int upgrade(struct service *service, struct control_upgrade *upgrade)
+{
+	size_t length = strnlen(upgrade->program, sizeof(upgrade->program));
+	int error;
+
+	if (!length || length == sizeof(upgrade->program) ||
+	    upgrade->program[0] != '/') {
+		snprintf(upgrade->message, sizeof(upgrade->message),
+			 "the program's full name is needed");
+		return -EINVAL;
+	}
+	if (service->link < 0) {
+		snprintf(upgrade->message, sizeof(upgrade->message),
+			 "there is no keeper to start another program");
+		return -ENOTSUP;
+	}
+	error = upgrade_check(upgrade->program, upgrade->message,
+			      sizeof(upgrade->message));
+	if (!error)
+		keeper_tell(service->link, KEEPER_UPGRADE, upgrade->program,
+			    length);
+	return error;
+}
+
+static void control_upgrade(fuse_req_t req, const struct control_upgrade *asked)
+{
+	struct control_upgrade answer = *asked;
+
+	answer.message[0] = '\0';
+	answer.error = upgrade(ops_service(req), &answer);
+	fuse_reply_ioctl(req, 0, &answer, sizeof(answer));
+}
+
 /* --- dispatch ---------------------------------------------------------- */
 
 static bool is_for_all(unsigned int command)
@@ -281,7 +318,8 @@ static bool is_for_all(unsigned int command)
 static bool is_known(unsigned int command)
 {
 	return is_for_all(command) || command == CONTROL_COMPACT ||
-	       command == CONTROL_SET || command == CONTROL_CHECK;
+	       command == CONTROL_SET || command == CONTROL_CHECK ||
+	       command == CONTROL_UPGRADE;
 }
 
 /*
@@ -329,6 +367,9 @@ void control_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command,
 		break;
 	case CONTROL_USAGES:
 		control_usages(req, in);
+		break;
+	case CONTROL_UPGRADE:
+		control_upgrade(req, in);
 		break;
 	}
 }

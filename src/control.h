@@ -19,8 +19,8 @@
 
 struct control_stat {
 	uint32_t version;
-	uint32_t pid;	   /* of the daemon */
-	char codec[32];	   /* as alg= */
+	uint32_t pid;	/* of the daemon */
+	char codec[32]; /* as alg= */
 	char pool[16];
 	/* The kernel's mm_stat, in its order. Bytes, then pages. */
 	uint64_t orig_data_size;
@@ -36,8 +36,8 @@ struct control_stat {
 	uint64_t stored_pages;
 	uint64_t dedup_pages;
 	uint64_t hot_pages;
-	uint64_t hot_limit; /* bytes */
-	uint64_t meta_bytes; /* of mem_used_total, all but pages' data */
+	uint64_t hot_limit;	/* bytes */
+	uint64_t meta_bytes;	/* of mem_used_total, all but pages' data */
 	uint64_t process_bytes; /* of meta_bytes, the daemon's own memory */
 	uint64_t compr_failed;
 	uint64_t checksum_errors;
@@ -61,7 +61,7 @@ struct control_set {
 	uint64_t value;
 };
 
-#define CONTROL_CHECK_LINES 16
+#define CONTROL_CHECK_LINES  16
 #define CONTROL_CHECK_VERIFY 1u
 struct control_check {
 	uint32_t flags;
@@ -126,6 +126,13 @@ struct control_usages {
 	struct control_usage file[CONTROL_USAGES_MAX];
 };
 
+struct control_upgrade {
+	char program[512]; /* in: its full name */
+	int32_t error;	   /* 0: the next worker will be it */
+	uint32_t reserved;
+	char message[256];
+};
+
 #define CONTROL_STAT	_IOR('z', 1, struct control_stat)
 #define CONTROL_COMPACT _IOR('z', 2, struct control_compact)
 #define CONTROL_SET	_IOW('z', 3, struct control_set)
@@ -134,5 +141,6 @@ struct control_usages {
 /* Of the open file. */
 #define CONTROL_USAGE	_IOR('z', 6, struct control_usage)
 #define CONTROL_USAGES	_IOWR('z', 7, struct control_usages)
+#define CONTROL_UPGRADE _IOWR('z', 8, struct control_upgrade)
 
 #endif

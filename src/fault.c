@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,6 +49,11 @@ void fault_arm(unsigned long kill, unsigned long alloc)
 void fault_arm_request(unsigned long kill)
 {
 	atomic_store(&pending, kill);
+}
+
+bool fault_old_kernel(void)
+{
+	return getenv("ZRAMFS_OLD_KERNEL") != NULL;
 }
 
 unsigned long fault_points(void)

@@ -35,6 +35,10 @@ void fault_arm(unsigned long kill, unsigned long alloc);
  */
 void fault_arm_request(unsigned long kill);
 
+/* Whether to do as on Linux before 6.9: ZRAMFS_OLD_KERNEL in the environment.
+ */
+bool fault_old_kernel(void);
+
 /* How many were passed since. */
 unsigned long fault_points(void);
 unsigned long fault_allocs(void);
@@ -43,8 +47,9 @@ const char *fault_name(void);
 
 #else
 
-#define fault_point(name) ((void)0)
-#define fault_alloc()	  false
+#define fault_point(name)  ((void)0)
+#define fault_alloc()	   false
+#define fault_old_kernel() false
 
 #endif
 

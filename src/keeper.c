@@ -8,6 +8,7 @@
 #include "keeper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -32,10 +33,12 @@ struct keeper {
 	const struct keeper_config *config;
 	int signals; /* signalfd */
 	int link;    /* to the worker; -1: none */
+	int program; /* that workers are; -1: the present one */
 	pid_t worker;
 	bool ready;	     /* some worker was */
 	bool served;	     /* this worker has */
 	bool ending;	     /* it was asked to */
+	bool unproven;	     /* the program has not served yet */
 	unsigned int deaths; /* in a row */
 	time_t first_death;
 };
@@ -73,6 +76,9 @@ static void be_worker(struct keeper *keeper, int link)
 	sigprocmask(SIG_UNBLOCK, &child, NULL);
 	close(keeper->signals);
 	prctl(PR_SET_NAME, "zramfs-worker");
+	if (keeper->program >= 0)
+		keeper->config->become(keeper->config->context, keeper->program,
+				       link);
 	exit(keeper->config->work(keeper->config->context, link,
 				  !keeper->ready));
 }
@@ -111,6 +117,32 @@ static int start(struct keeper *keeper)
 
 /* --- waiting ----------------------------------------------------------- */
 
+/* From now on, workers are the present program. */
+static void forget_program(struct keeper *keeper)
+{
+	if (keeper->program >= 0)
+		close(keeper->program);
+	keeper->program = -1;
+}
+
+/* A descriptor, as the file may be gone when the next worker is needed. */
+static void upgrade(struct keeper *keeper, const char *program)
+{
+	const char byte = KEEPER_HAND_OVER;
+
+	forget_program(keeper);
+	keeper->program = open(program, O_PATH | O_CLOEXEC);
+	if (keeper->program < 0) {
+		log_line(LOG_ERR, "%s: %s", program, strerror(errno));
+		return;
+	}
+	keeper->unproven = true;
+	log_line(LOG_INFO, "going on with %s", program);
+	if (send(keeper->link, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
+		log_line(LOG_ERR, "the worker does not listen: %s",
+			 strerror(errno));
+}
+
 /* What the worker has to say. 0, or the exit status to end with. */
 static int listen_to_worker(struct keeper *keeper)
 {
@@ -136,6 +168,10 @@ static int listen_to_worker(struct keeper *keeper)
 		break;
 	case KEEPER_SERVED:
 		keeper->served = true;
+		keeper->unproven = false;
+		break;
+	case KEEPER_UPGRADE:
+		upgrade(keeper, message + 1);
 		break;
 	case KEEPER_LINE:
 		log_line(LOG_ERR, "%s", message + 1);
@@ -241,7 +277,13 @@ static bool is_end(struct keeper *keeper, int status, int *result, bool *lost)
 	/* What it had to say, it has said to the terminal. */
 	if (!keeper->ready && WIFEXITED(status))
 		return true;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_HANDED_OVER)
+		return false;
 	tell_death(keeper, status);
+	if (keeper->unproven && keeper->program >= 0) {
+		log_line(LOG_ERR, "going back to the program before");
+		forget_program(keeper);
+	}
 	if (may_start_another(keeper))
 		return false;
 	*lost = keeper->ready;
@@ -251,7 +293,7 @@ static bool is_end(struct keeper *keeper, int status, int *result, bool *lost)
 
 int keeper_run(const struct keeper_config *config, bool *lost)
 {
-	struct keeper keeper = {.config = config, .link = -1};
+	struct keeper keeper = {.config = config, .link = -1, .program = -1};
 	int result = 0, failure = 0;
 	sigset_t signals;
 	int error;
@@ -288,6 +330,7 @@ int keeper_run(const struct keeper_config *config, bool *lost)
 			 lost));
 	if (keeper.link >= 0)
 		close(keeper.link);
+	forget_program(&keeper);
 	close(keeper.signals);
 	return failure ? failure : result;
 }

@@ -15,6 +15,10 @@
  * KEEPER_DEATHS-th is the last.
  *
  * When the keeper dies, the worker serves on alone.
+ *
+ * A worker may name another program; then it has to end, and from then on
+ * workers are that program. Should the first of them fail before it has served
+ * a request, it is the present program again.
  */
 #ifndef ZRAMFS_KEEPER_H
 #define ZRAMFS_KEEPER_H
@@ -29,8 +33,15 @@
 enum keeper_message {
 	KEEPER_READY = 'r',  /* it serves; only the first has to say so */
 	KEEPER_SERVED = 's', /* it has served a request */
-	KEEPER_LINE = 'l'    /* a line for the log follows */
+	KEEPER_LINE = 'l',   /* a line for the log follows */
+	KEEPER_UPGRADE = 'u' /* the full name of the next program follows */
 };
+
+/* What the keeper says to a worker: to end, for another program. */
+#define KEEPER_HAND_OVER 'h'
+
+/* With which exit status a worker does so. */
+#define KEEPER_HANDED_OVER 77
 
 #define KEEPER_MESSAGE_MAX 1024
 
@@ -41,6 +52,8 @@ struct keeper_config {
 	 * no worker was ready before.
 	 */
 	int (*work)(void *context, int link, bool first);
+	/* The same by another program. Returns when that cannot be run. */
+	void (*become)(void *context, int program, int link);
 	/* In the keeper, once the first worker is ready: 0 or an exit status.
 	 */
 	int (*ready)(void *context);

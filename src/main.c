@@ -26,6 +26,7 @@
 #include "serve.h"
 #include "service.h"
 #include "transport.h"
+#include "upgrade.h"
 
 enum {
 	EXIT_WRONG = 1,
@@ -195,18 +196,35 @@ static int create_transport(struct service *service,
 
 /* --- serving ----------------------------------------------------------- */
 
-static int mount_and_serve(const struct options *options)
+static struct service new_service(const struct options *options)
 {
-	char *mountpoint = check_mountpoint(options->mountpoint);
-	struct service service = {
+	return (struct service){
 		.arena_fd = -1,
 		.ledger_fd = -1,
 		.link = -1,
 		.owner = getuid(),
 		.writeback = options->writeback,
-		.noatime = options->noatime,
 		.block = options->block,
 	};
+}
+
+/* As the next worker of a keeper that is another program. */
+static int go_on(const struct options *options,
+		 const struct upgrade_descriptors *descriptors)
+{
+	struct service service = new_service(options);
+	int status = create_transport(&service, options);
+
+	if (status)
+		return status;
+	service.max_read = transport_max_read(service.transport);
+	return serve_on(&service, options, descriptors);
+}
+
+static int mount_and_serve(const struct options *options, char **argv)
+{
+	char *mountpoint = check_mountpoint(options->mountpoint);
+	struct service service = new_service(options);
 	int status = EXIT_WRONG;
 	int error;
 
@@ -227,7 +245,7 @@ static int mount_and_serve(const struct options *options)
 			goto out;
 		}
 	}
-	status = serve(&service, options, mountpoint);
+	status = serve(&service, options, mountpoint, argv);
 out:
 	transport_destroy(service.transport);
 	free(mountpoint);
@@ -236,10 +254,15 @@ out:
 
 int main(int argc, char **argv)
 {
+	struct upgrade_descriptors inherited;
 	struct options options;
 	char message[512];
 	int status = 0;
 
+	if (argc == 2 && !strcmp(argv[1], UPGRADE_OPTION)) {
+		puts(upgrade_layout());
+		return 0;
+	}
 	if (options_parse(&options, argc, argv, message, sizeof(message))) {
 		complain("%s", message);
 		return EXIT_USAGE;
@@ -252,7 +275,9 @@ int main(int argc, char **argv)
 	else if (options.version)
 		printf("zramfs %s\n", ZRAMFS_VERSION);
 	else
-		status = mount_and_serve(&options);
+		status = upgrade_inherited(&inherited)
+				 ? go_on(&options, &inherited)
+				 : mount_and_serve(&options, argv);
 	options_release(&options);
 	return status;
 }

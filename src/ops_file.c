@@ -71,7 +71,7 @@ void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 void ops_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	if (fi->fh == BLOCK_HANDLE)
-		transport_end(ops_service(req)->transport);
+		transport_end(ops_service(req)->transport, true);
 	fuse_reply_err(req, 0);
 }
 

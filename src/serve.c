@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,11 +26,13 @@
 #include "pressure.h"
 #include "service.h"
 #include "transport.h"
+#include "upgrade.h"
 
 struct server {
 	struct service *service;
 	const struct options *options;
 	const char *mountpoint;
+	char **argv;
 	struct block *block; /* NULL: not in block mode */
 };
 
@@ -148,7 +151,13 @@ static bool on_link(void *userdata)
 	struct service *service = userdata;
 	char byte;
 
-	if (recv(service->link, &byte, 1, MSG_DONTWAIT) != 0)
+	ssize_t length = recv(service->link, &byte, 1, MSG_DONTWAIT);
+
+	if (length == 1 && byte == KEEPER_HAND_OVER) {
+		service->handing_over = true;
+		transport_end(service->transport, false);
+	}
+	if (length != 0)
 		return true;
 	log_line(LOG_WARNING,
 		 "the keeper is gone: serving on, but for no longer than this "
@@ -230,7 +239,7 @@ static int be_worker(struct server *server, bool first)
 	if (end)
 		log_line(LOG_INFO, "%s: unmounted on signal %d",
 			 server->mountpoint, end);
-	return 0;
+	return service->handing_over ? KEEPER_HANDED_OVER : 0;
 }
 
 /* In a process of its own. */
@@ -247,6 +256,55 @@ static int work(void *context, int link, bool first)
 	status = be_worker(server, first);
 	transport_destroy(service->transport);
 	service_stop(service);
+	return status;
+}
+
+/* Likewise, of another program. */
+static void become(void *context, int program, int link)
+{
+	struct server *server = context;
+	struct service *service = server->service;
+	const struct upgrade_descriptors descriptors = {
+		.fuse = transport_fd(service->transport),
+		.arena = service->arena_fd,
+		.ledger = service->ledger_fd,
+		.link = link,
+		.block_root = server->block ? block_root_fd(server->block) : -1,
+		.mountpoint = server->mountpoint,
+	};
+	int error = upgrade_become(program, server->argv, &descriptors);
+
+	log_line(LOG_ERR, "cannot run the other program: %s", strerror(-error));
+}
+
+int serve_on(struct service *service, const struct options *options,
+	     const struct upgrade_descriptors *descriptors)
+{
+	struct server server = {
+		.service = service,
+		.options = options,
+		.mountpoint = descriptors->mountpoint,
+	};
+	char where[32], message[512];
+	int status = EXIT_FAILURE;
+
+	service->arena_fd = descriptors->arena;
+	service->ledger_fd = descriptors->ledger;
+	snprintf(where, sizeof(where), "/dev/fd/%d", descriptors->fuse);
+	keep_heap_small();
+	if (!options->foreground)
+		log_to_syslog();
+	transport_block_signals();
+	if (transport_mount(service->transport, where, message,
+			    sizeof(message)))
+		log_line(LOG_ERR, "cannot go on: %s", message);
+	else if (options->block &&
+		 block_inherit(&server.block, options, descriptors->block_root))
+		log_line(LOG_ERR, "cannot go on: %s", strerror(ENOMEM));
+	else
+		status = work(&server, descriptors->link, false);
+	block_destroy(server.block);
+	service_release(service);
 	return status;
 }
 
@@ -273,6 +331,7 @@ static int keep(struct server *server)
 {
 	const struct keeper_config config = {
 		.work = work,
+		.become = become,
 		.ready = report_ready,
 		.context = server,
 	};
@@ -337,12 +396,13 @@ static int run(struct server *server)
 }
 
 int serve(struct service *service, const struct options *options,
-	  const char *mountpoint)
+	  const char *mountpoint, char **argv)
 {
 	struct server server = {
 		.service = service,
 		.options = options,
 		.mountpoint = mountpoint,
+		.argv = argv,
 	};
 	int status = run(&server);
 

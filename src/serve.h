@@ -12,10 +12,19 @@ struct options;
 struct service;
 
 /*
- * Mount, serve, unmount. service has its transport and nothing else yet. What
- * goes wrong is told. Returns the exit status.
+ * Mount, serve, unmount. service has its transport and nothing else yet; argv
+ * is what this program was called with. What goes wrong is told. Returns the
+ * exit status.
  */
 int serve(struct service *service, const struct options *options,
-	  const char *mountpoint);
+	  const char *mountpoint, char **argv);
+
+/*
+ * The same, as the next worker of a keeper that is another program, and has
+ * mounted and will unmount.
+ */
+struct upgrade_descriptors;
+int serve_on(struct service *service, const struct options *options,
+	     const struct upgrade_descriptors *descriptors);
 
 #endif

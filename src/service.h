@@ -26,7 +26,8 @@
 struct service {
 	int arena_fd; /* the memfds; -1: none yet */
 	int ledger_fd;
-	int link; /* to the keeper; -1: none */
+	int link;	   /* to the keeper; -1: none */
+	bool handing_over; /* this worker ends for another program */
 	struct ledger ledger;
 	struct arena *arena;
 	struct store *store;

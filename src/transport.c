@@ -262,11 +262,25 @@ static void watch(struct transport *transport)
 		transport_watch_worker(&transport->workers[i]);
 }
 
-void transport_end(struct transport *transport)
+void transport_end(struct transport *transport, bool for_good)
 {
-	atomic_store_explicit(&transport->ledger->header->ending, 1,
-			      memory_order_relaxed);
+	if (for_good)
+		atomic_store_explicit(&transport->ledger->header->ending, 1,
+				      memory_order_relaxed);
+	atomic_store_explicit(&transport->ending, true, memory_order_relaxed);
 	transport_notify(transport);
+}
+
+int transport_fd(const struct transport *transport)
+{
+	return transport->fd;
+}
+
+static bool is_ending(const struct transport *transport)
+{
+	return atomic_load_explicit(&transport->ending, memory_order_relaxed) ||
+	       atomic_load_explicit(&transport->ledger->header->ending,
+				    memory_order_relaxed);
 }
 
 int transport_wait(struct transport *transport, int link,
@@ -281,9 +295,7 @@ int transport_wait(struct transport *transport, int link,
 	uint64_t count;
 	int ready;
 
-	while (!any_ended(transport) &&
-	       !atomic_load_explicit(&transport->ledger->header->ending,
-				     memory_order_relaxed)) {
+	while (!any_ended(transport) && !is_ending(transport)) {
 		ready = poll(fds, 3, any_large(transport) ? TICK_MS : -1);
 		if (ready == 0) {
 			watch(transport);

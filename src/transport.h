@@ -93,8 +93,14 @@ int transport_start(struct transport *transport);
 int transport_wait(struct transport *transport, int link,
 		   bool (*on_link)(void *userdata));
 
-/* transport_wait() is to come back with 0, as if unmounted. Any thread. */
-void transport_end(struct transport *transport);
+/*
+ * transport_wait() is to come back with 0, as if unmounted. Any thread. Of
+ * another worker's too, should this one die before, if it is for good.
+ */
+void transport_end(struct transport *transport, bool for_good);
+
+/* Of /dev/fuse, once mounted. */
+int transport_fd(const struct transport *transport);
 
 /* Let the workers finish what they serve, and end. */
 void transport_stop(struct transport *transport);

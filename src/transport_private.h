@@ -61,6 +61,7 @@ struct transport {
 	bool owner; /* of the mount: to unmount it */
 	const struct ledger *ledger;
 	atomic_bool stopping;
+	atomic_bool ending; /* asked for by transport_end() */
 	atomic_bool has_served;
 	struct request_agreement agreement;
 	struct transport_config config;

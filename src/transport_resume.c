@@ -25,6 +25,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "log.h"
 
 /* Since 7.39 and 7.40; not in every header yet. */
@@ -49,7 +50,7 @@ static bool can_resend(const struct ledger_header *header)
 {
 	const struct fuse_init_in *in = init_body(header);
 
-	return (in->flags & FUSE_INIT_EXT) &&
+	return !fault_old_kernel() && (in->flags & FUSE_INIT_EXT) &&
 	       ((uint64_t)in->flags2 << 32 & HAS_RESEND);
 }
 

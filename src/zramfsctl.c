@@ -7,6 +7,7 @@
  *	zramfsctl compact MOUNTPOINT
  *	zramfsctl set MOUNTPOINT KEY=VALUE
  *	zramfsctl check [--verify] MOUNTPOINT
+ *	zramfsctl upgrade MOUNTPOINT [--binary PROGRAM]
  *
  * Exit status: 0; 1 with one line on standard error (or, from check, with the
  * findings on standard output); 2 for a bad command line.
@@ -23,6 +24,7 @@
 #include "ctl_classes.h"
 #include "ctl_du.h"
 #include "ctl_stat.h"
+#include "ctl_upgrade.h"
 #include "options.h"
 
 static const char usage_text[] =
@@ -31,7 +33,8 @@ static const char usage_text[] =
 	"       zramfsctl du [-s] [-h|--json] PATH...\n"
 	"       zramfsctl compact MOUNTPOINT\n"
 	"       zramfsctl set MOUNTPOINT KEY=VALUE\n"
-	"       zramfsctl check [--verify] MOUNTPOINT\n";
+	"       zramfsctl check [--verify] MOUNTPOINT\n"
+	"       zramfsctl upgrade MOUNTPOINT [--binary PROGRAM]\n";
 
 static const char help_text[] =
 	"\n"
@@ -54,7 +57,11 @@ static const char help_text[] =
 	"check    rebuild all bookkeeping and compare; --verify reads every "
 	"page\n"
 	"\n"
-	"compact, set and check need root or the user who mounted.\n"
+	"upgrade  go on with another zramfs, on what is there: PROGRAM, or "
+	"the\n"
+	"         zramfs beside this command\n"
+	"\n"
+	"compact, set, check and upgrade need root or the user who mounted.\n"
 	"Exit status: 0; 1 when it failed or check found something; 2 for a "
 	"bad\n"
 	"command line.\n";
@@ -173,10 +180,7 @@ static int set_failed(const char *path, const char *argument, int error)
 static int command_set(int argc, char **argv)
 {
 	static const char *const keys[] = {
-		"size",
-		"mem_limit",
-		"hot",
-		"mem_used_max",
+		"size",	 "mem_limit", "hot", "mem_used_max",
 #ifdef ZRAMFS_FAULTS
 		"fault",
 #endif
@@ -252,7 +256,7 @@ int main(int argc, char **argv)
 	} commands[] = {
 		{"stat", command_stat},	      {"du", command_du},
 		{"compact", command_compact}, {"set", command_set},
-		{"check", command_check},
+		{"check", command_check},     {"upgrade", ctl_upgrade},
 	};
 	size_t i;
 

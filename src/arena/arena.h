@@ -35,6 +35,9 @@
 #define PAGE_SHIFT 12
 #define PAGE_SIZE  4096u
 
+/* Changes with the layout of anything in the arena that is the arena's own. */
+#define ARENA_VERSION 1
+
 /* Longest run of contiguous pages that arena_alloc() gives. */
 #define ARENA_RUN_MAX 64
 

@@ -23,7 +23,6 @@
 #include "arena/arena_internal.h"
 
 #define ARENA_MAGIC   0x31616e6572617a7aull /* "zzarena1" */
-#define ARENA_VERSION 1
 
 /* Super block and roots: always there. */
 #define ALWAYS_PAGES (1 + ARENA_ROOTS)

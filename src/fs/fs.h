@@ -39,6 +39,9 @@
 
 #include "store/store.h"
 
+/* Changes with the layout of anything that filesystem and store keep. */
+#define FS_VERSION 1
+
 #define FS_ROOT_INO 1
 #define FS_NAME_MAX 255
 #define FS_SIZE_MAX INT64_MAX

@@ -145,6 +145,47 @@ done
 refuses "and unmounts in the end" mountpoint -q "$MNT"
 MNT=$WORK
 
+# --- where the kernel sends nothing again ----------------------------------------
+
+if [ -x "$BUILD-faults/zramfs" ]; then
+	ZRAMFS_OLD_KERNEL=1 "$BUILD-faults/zramfs" "$TEST_DIR/three" -f \
+		>"$TEST_DIR/log" 2>&1 &
+	KEEPER=$!
+	ZRAMFS=$BUILD-faults/zramfs
+	MNT=$TEST_DIR/three
+	for ((i = 0; i < 100; i++)); do
+		mountpoint -q "$MNT" && break
+		sleep 0.1
+	done
+	errors=$(
+		for ((i = 0; i < 500; i++)); do
+			mkdir "$MNT/d$i" && echo text >"$MNT/d$i/file" &&
+				cat "$MNT/d$i/file" && rm -r "$MNT/d$i"
+		done 2>&1 | grep -v '^text$' | grep -v 'Input/output error'
+	) &
+	load=$!
+	for ((i = 0; i < 20; i++)); do
+		sleep 0.02
+		kill_worker
+		ls "$MNT" >/dev/null 2>&1
+	done
+	check "nobody waits for ever" timeout 30 tail --pid=$load -f /dev/null
+	wait $load
+	check "the check finds nothing then" "$CTL" check "$MNT"
+	rm -rf "${MNT:?}"/*
+	sync -f "$MNT"
+	echo 3 >/proc/sys/vm/drop_caches
+	sleep 0.2
+	equal "and nothing is left" "$(stat_of inodes_used)" 1
+	note "$(grep -c 'was lost with' "$TEST_DIR/log") requests were refused"
+	umount "$MNT"
+	wait $KEEPER
+	ZRAMFS=$BUILD/zramfs
+else
+	skip "kernels that send nothing again" "no $BUILD-faults"
+fi
+MNT=$WORK
+
 # --- at work -----------------------------------------------------------------
 
 # under_kills NAME COMMAND...: it must end well, killed as it is.

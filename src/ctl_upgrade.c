@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ctl_upgrade.c - see ctl_upgrade.h
+ */
+#include "ctl_upgrade.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "ctl.h"
+
+/* How long to wait for the next worker, and how often to look. */
+#define UPGRADE_MS	10000
+#define UPGRADE_POLL_MS 10
+
+/* Beside this program, as they are installed. */
+static char *default_program(void)
+{
+	char *own = realpath("/proc/self/exe", NULL);
+	char *slash = own ? strrchr(own, '/') : NULL;
+	char *program = NULL;
+
+	if (slash &&
+	    asprintf(&program, "%.*s/zramfs", (int)(slash - own), own) < 0)
+		program = NULL;
+	free(own);
+	return program;
+}
+
+/* Until another worker answers: 0, or -1 after UPGRADE_MS. */
+static int await_worker(const char *path, uint32_t old)
+{
+	struct control_stat stat;
+	unsigned int i;
+
+	for (i = 0; i < UPGRADE_MS / UPGRADE_POLL_MS; i++) {
+		if (ctl_ask(path, CONTROL_STAT, &stat))
+			return -1;
+		if (stat.pid != old)
+			return 0;
+		usleep(UPGRADE_POLL_MS * 1000);
+	}
+	ctl_complain(EXIT_WRONG,
+		     "%s: the old program serves still; see the log", path);
+	return -1;
+}
+
+static int upgrade(const char *path, const char *program)
+{
+	struct control_upgrade upgrade = {0};
+	struct control_stat stat;
+	int error;
+
+	if (strlen(program) >= sizeof(upgrade.program))
+		return ctl_complain(EXIT_WRONG, "%s: %s", program,
+				    strerror(ENAMETOOLONG));
+	strcpy(upgrade.program, program);
+	error = ctl_ask(path, CONTROL_STAT, &stat);
+	if (!error)
+		error = ctl_ask(path, CONTROL_UPGRADE, &upgrade);
+	if (error)
+		return ctl_ask_failed(path, error);
+	if (upgrade.error)
+		return ctl_complain(EXIT_WRONG, "%s: not upgraded: %.*s", path,
+				    (int)sizeof(upgrade.message),
+				    upgrade.message);
+	return await_worker(path, stat.pid) ? EXIT_WRONG : 0;
+}
+
+int ctl_upgrade(int argc, char **argv)
+{
+	char *program;
+	int status;
+
+	if (argc != 1 && !(argc == 3 && !strcmp(argv[1], "--binary")))
+		return ctl_bad_usage("upgrade: want %s",
+				     "MOUNTPOINT [--binary PROGRAM]");
+	program = argc == 3 ? realpath(argv[2], NULL) : default_program();
+	if (!program)
+		return ctl_complain(EXIT_WRONG, "%s: %s",
+				    argc == 3 ? argv[2] : "zramfs",
+				    strerror(errno));
+	status = upgrade(argv[0], program);
+	free(program);
+	return status;
+}
