@@ -33,6 +33,10 @@ TESTS=0 FAILURES=0
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:log_path=$TEST_DIR/sanitizer
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-}:print_stacktrace=1:log_path=$TEST_DIR/sanitizer
 export TSAN_OPTIONS=${TSAN_OPTIONS:-}:log_path=$TEST_DIR/sanitizer
+# libfuse frees the name of the mount point only together with unmounting it,
+# which a process that does not own the mount must not do.
+echo "leak:fuse_session_mount" >"$TEST_DIR/leaks"
+export LSAN_OPTIONS=${LSAN_OPTIONS:-}:suppressions=$TEST_DIR/leaks:print_suppressions=0
 
 # --- TAP -------------------------------------------------------------------
 
