@@ -21,9 +21,9 @@
 
 #define HOT_AGE_MS	2000
 #define BATCH		32
-#define TICK_MS		250
-#define TRIM_MS		500
-#define TRIM_PAGES	65536
+#define TICK_MS		200
+#define TRIM_MS		400
+#define TRIM_PAGES	262144
 #define COMPACT_MS	2000
 #define BACKGROUND_NICE 10
 

@@ -146,6 +146,54 @@ done
 soon_at_most "trees come and go without leaving memory used" \
 	$((fresh + MIB))
 check "check is clean at the end" "$CTL" check "$MNT"
+
+# returns_after KIND: delete 64 MiB, and print after how many ms the system has
+# all but a twentieth of what they took.
+returns_after() {
+	local full start empty
+	empty=$(pss_of)
+	"$data" write "$MNT/file" "$1" 1 $((64 * MIB)) >/dev/null
+	settle
+	full=$(pss_of)
+	rm "$MNT/file"
+	start=${EPOCHREALTIME/./}
+	while [ $((($(pss_of) - empty) * 20)) -gt $((full - empty)) ] &&
+		[ $((${EPOCHREALTIME/./} - start)) -lt 10000000 ]; do
+		sleep 0.02
+	done
+	echo $(((${EPOCHREALTIME/./} - start) / 1000))
+}
+
+# The best of three, as other work on the machine may delay each.
+for kind in random text; do
+	times=$(for i in 1 2 3; do returns_after $kind; done | sort -n | xargs)
+	note "64 MiB of $kind pages deleted: back after $times ms"
+	between "Pss falls within a second: $kind" "${times%% *}" 0 1000
+done
+
+# Writing and deleting all the time: what is freed is used again, and what is
+# left over goes back in large pieces, by the background.
+if command -v strace >/dev/null; then
+	before=$(stat_of write)
+	strace -c -f -e trace=fallocate,madvise,munmap,mmap -p "$(worker_of "$MNT")" \
+		-o "$TEST_DIR/calls" 2>/dev/null &
+	tracer=$!
+	sleep 0.5
+	for ((i = 0; i < 40; i++)); do
+		"$data" write "$MNT/file$((i % 4))" text $i $((4 * MIB)) >/dev/null
+		rm -f "$MNT/file$(((i + 2) % 4))"
+	done
+	kill -INT $tracer
+	wait $tracer
+	writes=$(($(stat_of write) - before))
+	calls=$(awk '$NF == "total" { print $4 }' "$TEST_DIR/calls")
+	note "$writes writes of 64 KiB with deletions: ${calls:-0} calls for memory"
+	between "writing and deleting makes few system calls for memory" \
+		"${calls:-0}" 0 $((writes / 10))
+	rm -f "$MNT"/file*
+else
+	skip "system calls for memory" "no strace"
+fi
 unmount "$MNT"
 
 # --- without dedup -------------------------------------------------------------

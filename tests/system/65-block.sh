@@ -96,6 +96,8 @@ one_filesystem() { # TYPE PROGRAM-PACKAGE
 		sleep 0.1
 	done
 	between "$type: deleting gives memory back" "$(stored)" 0 $((peak / 2))
+	equal "$type: du points to stat" "$("$CTL" du "$MNT" 2>&1)" \
+		"zramfsctl: $MNT: files there are the device's, not zramfs's (see zramfsctl stat)"
 	check "$type: fstrim" fstrim "$MNT"
 	check "$type: compact" "$CTL" compact "$MNT"
 	check "$type: set mem_limit" "$CTL" set "$MNT" mem_limit=500m

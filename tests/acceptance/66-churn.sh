@@ -1,0 +1,190 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Trees come and go for CHURN_SECONDS: files of this system are copied in, as an
+# archive is unpacked; products are made of them, as by a build: compressed
+# files, and archives of many; files are changed in places, and two fifths of
+# all files deleted, at random. What memory then holds beyond data stays small,
+# does not grow, and is what the system counts.
+#
+#	waste = mem_used_total / (compr_data_size + 4096 * hot_pages) - 1
+#
+# Hot pages are not compressed yet, and counted as the data that they are. All
+# else is waste: holes in zspages, tables, names, inodes, the dedup index, the
+# daemon's own memory, and pages that are freed and on their way back to the
+# system. As those go within a second, a point is the least of some readings
+# within little more; the mean of all readings is shown beside it.
+#
+# CHURN_SECONDS=3600, CHURN_MIB=400 (of files, about), CHURN_OPTIONS=alg=lz4
+. "$(dirname "$0")/../system/lib.sh"
+
+: "${CHURN_SECONDS:=3600}" "${CHURN_MIB:=400}" "${CHURN_OPTIONS:=alg=lz4}"
+POINTS=40 # of which every fourth compares with the system's count
+
+on_zramfs || skip_all "about zramfs, and this is $FS"
+! sanitized || skip_all "a sanitizer's memory counts as the daemon's"
+mount_zramfs "size=4g,hot=8m,$CHURN_OPTIONS"
+
+# --- the churn -----------------------------------------------------------------
+
+RANDOM=1
+find /usr/include /usr/lib /usr/share -xdev -type f -size -1024k -size +0 \
+	-print0 2>/dev/null >"$TEST_DIR/sources"
+
+# some N: that many names of those on standard input, at random.
+some() {
+	shuf -z -n "$1"
+}
+
+unpack() {
+	some 1500 <"$TEST_DIR/sources" | xargs -0 cp --parents -t "$1"
+}
+
+build() {
+	mkdir "$1/products"
+	find "$1" -type f -print0 | some 150 | while IFS= read -rd '' file; do
+		gzip -1 <"$file" >"$1/products/$RANDOM.gz"
+	done
+	find "$1" -type f -print0 | some 100 | xargs -0 cat >"$1/products/all"
+}
+
+change() {
+	find "$MNT" -type f -size +16k -print0 | some 150 |
+		while IFS= read -rd '' file; do
+			dd if=/usr/bin/bash of="$file" bs=4k count=3 \
+				skip=$((RANDOM % 200)) seek=$((RANDOM % 4)) \
+				conv=notrunc status=none
+		done
+}
+
+delete() {
+	local files
+	files=$(find "$MNT" -type f -printf x | wc -c)
+	find "$MNT" -type f -print0 | some $((files * 2 / 5)) | xargs -0 rm -f
+}
+
+churn() {
+	local tree=0 oldest=0
+	while [ ! -e "$TEST_DIR/stop" ]; do
+		tree=$((tree + 1))
+		mkdir "$MNT/$tree"
+		unpack "$MNT/$tree"
+		build "$MNT/$tree"
+		change
+		while [ "$(stat_of size_used)" -gt $((CHURN_MIB << 20)) ]; do
+			delete
+			[ $((RANDOM % 3)) -ne 0 ] || {
+				oldest=$((oldest + 1))
+				rm -rf "$MNT/$oldest"
+			}
+		done
+		echo $tree >"$TEST_DIR/rounds"
+	done 2>"$TEST_DIR/churn.err"
+}
+
+# --- figures ---------------------------------------------------------------------
+
+# One reading: waste in hundredths of a per cent, mem_used_total, and data.
+reading() {
+	"$CTL" stat --json "$MNT" | awk -F '[:,]' '
+		{ gsub(/[ "]/, "", $1); value[$1] = $2 }
+		END {
+			data = value["compr_data_size"] + 4096 * value["hot_pages"]
+			total = value["mem_used_total"]
+			printf "%d %d %d\n", (total / data - 1) * 10000, total, data
+		}'
+}
+
+worker_ticks() {
+	awk '{ print $14 + $15 }' "/proc/$(worker_of "$MNT")/stat"
+}
+
+# point: the reading of least waste of eight in 1.2 seconds.
+point() {
+	local i
+	for i in 1 2 3 4 5 6 7 8; do
+		reading
+		sleep 0.15
+	done | tee -a "$TEST_DIR/readings" | sort -n | head -n 1
+}
+
+# mean FROM TO: of so many points' waste.
+mean() {
+	sed -n "$1,$2p" "$TEST_DIR/points" |
+		awk '{ sum += $1 } END { printf "%d\n", sum / NR }'
+}
+
+percent() {
+	printf '%d.%02d %%' $(($1 / 100)) $(($1 % 100))
+}
+
+# The system's count is taken between two of ours, which may differ by then: of
+# three tries the one that agrees best. In hundredths of a per cent.
+off=0
+compare() {
+	local i before pss after least=1000000 away shown
+	for i in 1 2 3; do
+		before=$(stat_of mem_used_total)
+		pss=$(pss_of)
+		after=$(stat_of mem_used_total)
+		[ "$before" -le "$after" ] || { i=$before before=$after after=$i; }
+		away=0
+		[ "$pss" -ge "$before" ] || away=$((before - pss))
+		[ "$pss" -le "$after" ] || away=$((pss - after))
+		away=$((away * 10000 / before))
+		[ $away -ge $least ] || {
+			least=$away
+			shown="Pss $pss, mem_used_total $before to $after"
+		}
+	done
+	note "  $shown: off by $(percent $least)"
+	[ $least -le $off ] || off=$least
+}
+
+churn &
+churner=$!
+until [ -s "$TEST_DIR/rounds" ]; do
+	sleep 0.5
+done
+start=$SECONDS
+ticks=$(worker_ticks)
+for ((i = 1; i <= POINTS; i++)); do
+	while [ $((SECONDS - start)) -lt $((CHURN_SECONDS * i / POINTS)) ]; do
+		sleep 0.3
+	done
+	point >>"$TEST_DIR/points"
+	read -r waste total bytes < <(tail -n 1 "$TEST_DIR/points")
+	note "$((SECONDS - start)) s, round $(cat "$TEST_DIR/rounds"): data $((bytes >> 20)) MiB," \
+		"memory $((total >> 20)) MiB, waste $(percent "$waste")"
+	[ $((i % (POINTS / 10))) -ne 0 ] || compare
+done
+ticks=$(($(worker_ticks) - ticks))
+took=$((SECONDS - start))
+touch "$TEST_DIR/stop"
+wait $churner
+equal "the churn went well" "$(grep -v 'No such file' "$TEST_DIR/churn.err")" ""
+
+most=$(cut -d ' ' -f 1 "$TEST_DIR/points" | sort -n | tail -n 1)
+early=$(mean $((POINTS / 4)) $((POINTS / 2)))
+late=$(mean $((POINTS * 3 / 4)) $POINTS)
+note "$(cat "$TEST_DIR/rounds") rounds in $took s: waste at most $(percent "$most")," \
+	"second quarter $(percent "$early"), last $(percent "$late")," \
+	"mean of all readings $(percent "$(awk '{ sum += $1 } END {
+		printf "%d\n", sum / NR }' "$TEST_DIR/readings")")"
+note "pages given back by compaction: $(stat_of pages_compacted);" \
+	"the daemon's CPU: $((ticks * 100 / $(getconf CLK_TCK) / took)) % of one"
+between "waste stays under 12 %" "$most" 0 1200
+between "waste does not grow" "$late" 0 $((early + 100))
+between "mem_used_total is what the system counts, within 5 %" $off 0 500
+check "check is clean" "$CTL" check --verify "$MNT"
+
+# --- and then nothing --------------------------------------------------------------
+
+sleep 5
+ticks=$(worker_ticks)
+moved=$(stat_of pages_compacted)
+sleep 20
+ticks=$(($(worker_ticks) - ticks))
+note "idle for 20 s with waste $(percent "$(reading | cut -d ' ' -f 1)"): $ticks ticks of CPU"
+between "an idle mount takes no CPU" $ticks 0 $(($(getconf CLK_TCK) / 5))
+equal "... for compaction has come to an end" "$(stat_of pages_compacted)" "$moved"
