@@ -3,8 +3,8 @@
 #
 # Trees come and go for CHURN_SECONDS: files of this system are copied in, as an
 # archive is unpacked; products are made of them, as by a build: compressed
-# files, and archives of many; files are changed in places, and two fifths of
-# all files deleted, at random. What memory then holds beyond data stays small,
+# files, and archives of many; files are changed in places, and a fifth of
+# all files deleted, at random, until there is room. What memory then holds beyond data stays small,
 # does not grow, and is what the system counts.
 #
 #	waste = mem_used_total / (compr_data_size + 4096 * hot_pages) - 1
@@ -14,6 +14,8 @@
 # daemon's own memory, and pages that are freed and on their way back to the
 # system. As those go within a second, a point is the least of some readings
 # within little more; the mean of all readings is shown beside it.
+#
+# The least sensible is CHURN_SECONDS=60 CHURN_MIB=200.
 #
 # CHURN_SECONDS=3600, CHURN_MIB=400 (of files, about), CHURN_OPTIONS=alg=lz4
 . "$(dirname "$0")/../system/lib.sh"
@@ -60,7 +62,7 @@ change() {
 delete() {
 	local files
 	files=$(find "$MNT" -type f -printf x | wc -c)
-	find "$MNT" -type f -print0 | some $((files * 2 / 5)) | xargs -0 rm -f
+	find "$MNT" -type f -print0 | some $((files / 5)) | xargs -0 rm -f
 }
 
 churn() {
