@@ -171,6 +171,23 @@ static bool can_grow(const struct index *index, uint64_t n)
 	       !arena_is_full(index->arena, 1);
 }
 
+void index_expect(struct index *index, uint64_t records)
+{
+	uint64_t n = read_relaxed(&index->nr_buckets);
+
+	while (n < records && can_grow(index, n)) {
+		uint64_t end = (n / PAGE_BUCKETS + 1) * PAGE_BUCKETS;
+
+		if (n % PAGE_BUCKETS == 0 && add_page(index, n / PAGE_BUCKETS))
+			break;
+		if (end > records)
+			end = records;
+		for (; n < end; n++)
+			index->buckets[n] = SLAB_NONE;
+	}
+	write_relaxed(&index->nr_buckets, n);
+}
+
 /*
  * What is wanted with n buckets: 1 split, -1 merge, 0 nothing. Between half a
  * record and one for each bucket nothing is, so that it does not go to and fro.

@@ -43,6 +43,13 @@ int index_create(struct index **index, struct arena *arena,
 /* Frees the buckets' pages too; records keep their links as they were. */
 void index_destroy(struct index *index);
 
+/*
+ * Before the first record of so many: buckets for all of them at once, as far
+ * as there is memory, so that none has to be split. No locks: nobody else may
+ * use the index yet.
+ */
+void index_expect(struct index *index, uint64_t records);
+
 uint32_t index_first(const struct index *index, uint32_t hash);
 
 /* Put a record in front of its chain. Cannot fail. */

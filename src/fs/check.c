@@ -191,6 +191,8 @@ static int settle(const struct walk *walk)
 	if (!error)
 		error = index_create(&fs->names, fs->arena, ARENA_NAMES,
 				     &directory_index_ops, fs);
+	if (!error)
+		index_expect(fs->names, walk->check->entries);
 	fs->root->used_inodes = walk->check->inodes;
 	fs->root->used_pages = walk->check->pages;
 	return error;

@@ -337,6 +337,8 @@ int store_map_settle(struct store_map *map)
 				   &dedup_index_ops, store);
 	if (ret)
 		return ret;
+	if (store->index)
+		index_expect(store->index, map->totals[COUNT_OBJECTS]);
 	hot_restore(&store->hot, map->hot);
 	for (counter = 0; counter < STORE_COUNTERS; counter++)
 		store_set_count(store, counter, (int64_t)map->totals[counter]);
