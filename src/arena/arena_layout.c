@@ -22,7 +22,7 @@
 
 #include "arena/arena_internal.h"
 
-#define ARENA_MAGIC   0x31616e6572617a7aull /* "zzarena1" */
+#define ARENA_MAGIC 0x31616e6572617a7aull /* "zzarena1" */
 
 /* Super block and roots: always there. */
 #define ALWAYS_PAGES (1 + ARENA_ROOTS)
@@ -103,6 +103,30 @@ static void lay_out(struct arena_super *super, uint64_t capacity)
 	super->size = offset;
 }
 
+static size_t touched_bytes(const struct region *region)
+{
+	return (region->pages >> GROUP_SHIFT) + 1;
+}
+
+/* From mmap, as pagemap.c's: what calloc() clears takes memory. */
+static int init_touched(struct region *region)
+{
+	void *memory = mmap(NULL, touched_bytes(region), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return -ENOMEM;
+	region->frames_touched = memory;
+	return 0;
+}
+
+static void exit_touched(struct region *region)
+{
+	if (region->frames_touched)
+		munmap(region->frames_touched, touched_bytes(region));
+	region->frames_touched = NULL;
+}
+
 static int region_init(struct arena *arena, enum arena_region nr)
 {
 	struct region *region = &arena->region[nr];
@@ -120,25 +144,21 @@ static int region_init(struct arena *arena, enum arena_region nr)
 		region->frames_offset = super->region[nr].frames;
 		region->frames = (struct arena_frame *)(arena->base +
 							region->frames_offset);
-		region->frames_touched =
-			calloc((region->pages >> GROUP_SHIFT) + 1, 1);
-		if (!region->frames_touched) {
-			pagemap_exit(&region->map);
-			return -ENOMEM;
-		}
+		err = init_touched(region);
 	}
-	err = lock_init(&region->lock);
+	if (!err)
+		err = -lock_init(&region->lock);
 	if (err) {
-		free(region->frames_touched);
+		exit_touched(region);
 		pagemap_exit(&region->map);
 	}
-	return -err;
+	return err;
 }
 
 static void region_exit(struct region *region)
 {
 	pthread_mutex_destroy(&region->lock);
-	free(region->frames_touched);
+	exit_touched(region);
 	pagemap_exit(&region->map);
 }
 
