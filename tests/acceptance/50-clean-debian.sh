@@ -26,6 +26,8 @@ fi
 root=$TEST_DIR/root
 mkdir "$root"
 tar -C "$root" -xf "$base"
+# A mount point of its own, as a root directory is.
+mount --bind "$root" "$root" && mount --make-private "$root"
 for special in proc sys dev; do
 	mount --rbind "/$special" "$root/$special" &&
 		mount --make-rslave "$root/$special"
@@ -35,6 +37,7 @@ leave() {
 	for special in dev sys proc; do
 		umount -R -l "$root/$special"
 	done
+	umount -l "$root"
 }
 trap 'leave; clean_up' EXIT
 cp /etc/resolv.conf "$root/etc/resolv.conf"
