@@ -10,12 +10,16 @@
 . "$(dirname "$0")/lib.sh"
 : "${STRESS_SECONDS:=3}" "${STRESS_THREADS:=8}" "${STRESS_SEED:=}"
 
-given_back() { # FRESH: within 1 MiB, after two seconds without work
-	local used
-	sleep 2
-	used=$(stat_of mem_used_total)
+# FRESH: within 1 MiB, two seconds after the work, or more on a busy machine.
+given_back() {
+	local used i
+	for ((i = 0; i < 4; i++)); do
+		sleep 2
+		used=$(stat_of mem_used_total)
+		[ "$used" -gt $(($1 + 1048576)) ] || return 0
+	done
 	echo "mem_used_total $used, fresh $1"
-	[ "$used" -le $(($1 + 1048576)) ]
+	return 1
 }
 
 stress() { # NAME OPTIONS
