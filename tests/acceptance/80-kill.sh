@@ -41,8 +41,8 @@ load_build() {
 }
 
 load_trees() {
-	tar -C "$MNT" -xf "$TEST_DIR/tree.tar" && diff -r src "$MNT/src" &&
-		cp -r "$MNT/src" "$MNT/copy" && diff -r src "$MNT/copy" &&
+	tar -C "$MNT" -xf "$TEST_DIR/tree.tar" && diff -r "$TEST_DIR/src" "$MNT/src" &&
+		cp -r "$MNT/src" "$MNT/copy" && diff -r "$TEST_DIR/src" "$MNT/copy" &&
 		rm -r "$MNT/src" "$MNT/copy"
 }
 
@@ -64,7 +64,7 @@ load_loop() {
 	[ -e "$MNT/image" ] || { truncate -s 200m "$MNT/image" && mkfs.ext4 -q "$MNT/image"; } || return
 	mount -o loop "$MNT/image" "$TEST_DIR/ext4" || return
 	tar -C "$TEST_DIR/ext4" -xf "$TEST_DIR/tree.tar" && sync -f "$TEST_DIR/ext4" &&
-		diff -r src "$TEST_DIR/ext4/src" && rm -r "$TEST_DIR/ext4/src"
+		diff -r "$TEST_DIR/src" "$TEST_DIR/ext4/src" && rm -r "$TEST_DIR/ext4/src"
 	local status=$?
 	umount "$TEST_DIR/ext4" || return
 	[ $status -eq 0 ] && e2fsck -fn "$MNT/image"
@@ -126,7 +126,9 @@ run_load() {
 	unmount "$MNT"
 }
 
-tar -cf "$TEST_DIR/tree.tar" src
+# Somebody may be working on ours.
+cp -r src "$TEST_DIR/src"
+tar -C "$TEST_DIR" -cf "$TEST_DIR/tree.tar" src
 for load in $LOADS; do
 	case $load in
 	fsx | fsstress)
