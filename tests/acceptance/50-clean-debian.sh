@@ -37,10 +37,11 @@ leave() {
 	for special in dev sys proc; do
 		umount -R -l "$root/$special"
 	done
-	umount -l "$root"
+	umount -R -l "$root"
 }
 trap 'leave; clean_up' EXIT
 cp /etc/resolv.conf "$root/etc/resolv.conf"
+ln -sf /proc/self/mounts "$root/etc/mtab" # fusermount3 reads it
 [ ! -d /etc/apt/apt.conf.d ] ||
 	cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
 
