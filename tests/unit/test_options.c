@@ -117,8 +117,10 @@ static void test_every_pool_is_taken(void **state)
 {
 	ACCEPT("/mnt", "-opool=zsmalloc");
 	assert_ptr_equal(options.pool, &pool_zsmalloc);
+	options_release(&options);
 	ACCEPT("/mnt", "-opool=z3fold");
 	assert_ptr_equal(options.pool, &pool_z3fold);
+	options_release(&options);
 	ACCEPT("/mnt", "-opool=zbud");
 	assert_ptr_equal(options.pool, &pool_zbud);
 }
