@@ -24,20 +24,33 @@ extern char **environ;
 /*
  * No journal: there is nothing to recover. No reserve for root, no room to
  * grow, no checksums of metadata: the store has its own. The device is known
- * to be zeros, so no tables are cleared, now or later.
+ * to be zeros, so inode tables are cleared neither by mkfs nor, as
+ * noinit_itable is given, by the kernel later; uninit_bg lets them be.
  */
 static const char *const ext4_options[] = {
 	"-q", "-F",
 	"-b", "4096",
 	"-m", "0",
 	"-i", "8192",
-	"-O", "^has_journal,^resize_inode,^metadata_csum",
-	"-E", "nodiscard,assume_storage_prezeroed=1,lazy_itable_init=0",
+	"-O", "^has_journal,^resize_inode,^metadata_csum,uninit_bg",
+	"-E", "nodiscard,lazy_itable_init=1",
 	NULL,
 };
 
+/*
+ * The log is written round and round, and so all of it is kept. mkfs.xfs wants
+ * 64 MiB, for the sake of speed on disks, and a size of 300 MiB; it can do with
+ * less, and does when it believes to be tested by its own tests.
+ */
 static const char *const xfs_options[] = {
-	"-q", "-f", "-K", "-s", "size=4096", NULL,
+	"-q", "-f", "-K", "-s", "size=4096", "-l", "size=16m", NULL,
+};
+
+static char *const xfs_environment[] = {
+	"TEST_DIR=/",
+	"TEST_DEV=/",
+	"QA_CHECK_FS=1",
+	NULL,
 };
 
 static const char *const btrfs_options[] = {
@@ -45,10 +58,11 @@ static const char *const btrfs_options[] = {
 };
 
 static const struct block_type types[] = {
-	{"ext4", "mkfs.ext4", "e2fsprogs", ext4_options,
-	 "discard,barrier=0,noauto_da_alloc,errors=remount-ro"},
-	{"xfs", "mkfs.xfs", "xfsprogs", xfs_options, "discard"},
-	{"btrfs", "mkfs.btrfs", "btrfs-progs", btrfs_options,
+	{"ext4", "mkfs.ext4", "e2fsprogs", ext4_options, NULL,
+	 "discard,barrier=0,noinit_itable,noauto_da_alloc,errors=remount-ro"},
+	{"xfs", "mkfs.xfs", "xfsprogs", xfs_options, xfs_environment,
+	 "discard"},
+	{"btrfs", "mkfs.btrfs", "btrfs-progs", btrfs_options, NULL,
 	 "discard=sync,nobarrier,nodatacow"},
 };
 
@@ -89,11 +103,31 @@ static bool compose(const char *argv[WORDS_MAX], const struct block_type *type,
 	return true;
 }
 
+/* Ours, and what the type wants besides; to be freed, not what is in it. */
+static char **compose_environment(const struct block_type *type)
+{
+	size_t own = 0, more = 0;
+	char **result;
+
+	while (environ[own])
+		own++;
+	while (type->environment && type->environment[more])
+		more++;
+	result = calloc(own + more + 1, sizeof(*result));
+	if (!result)
+		return NULL;
+	memcpy(result, environ, own * sizeof(*result));
+	if (more)
+		memcpy(result + own, type->environment, more * sizeof(*result));
+	return result;
+}
+
 /*
  * Start it with nothing to read, and all that it says going to output. The
  * signals that this process has blocked are not blocked for it. An errno.
  */
-static int spawn(pid_t *pid, const char *const argv[], int output)
+static int spawn(pid_t *pid, const char *const argv[], char **environment,
+		 int output)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -124,7 +158,7 @@ static int spawn(pid_t *pid, const char *const argv[], int output)
 		error = posix_spawnattr_setsigmask(&attributes, &none);
 	if (!error)
 		error = posix_spawnp(pid, argv[0], &actions, &attributes,
-				     (char *const *)argv, environ);
+				     (char *const *)argv, environment);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return error;
@@ -169,13 +203,16 @@ static int run(const struct block_type *type, const char *const argv[],
 	       const struct block_error *error)
 {
 	int output = memfd_create("zramfs-mkfs", MFD_CLOEXEC);
+	char **environment;
 	int status;
 	pid_t pid;
 
 	if (output < 0)
 		return block_fail(error, errno, type->program, "%s",
 				  strerror(errno));
-	status = spawn(&pid, argv, output);
+	environment = compose_environment(type);
+	status = environment ? spawn(&pid, argv, environment, output) : ENOMEM;
+	free(environment);
 	if (status == ENOENT)
 		status = block_fail(error, status, type->program,
 				    "not found; is the package %s installed?",

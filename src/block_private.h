@@ -17,6 +17,7 @@ struct block_type {
 	const char *program;
 	const char *package;	    /* where to find the program */
 	const char *const *options; /* of program, NULL-terminated */
+	char *const *environment;   /* of program besides, likewise; NULL */
 	const char *mount_options;  /* comma-separated */
 };
 
