@@ -26,11 +26,11 @@ static uint64_t most_bytes;
 static pid_t other_process;
 static int other_memfd = -1;
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
 }
 
@@ -81,16 +81,18 @@ void process_memory_include(pid_t other, int memfd)
 
 uint64_t process_memory_bytes(void)
 {
-	uint64_t start, end, bytes;
+	uint64_t start, cost, bytes;
 
 	pthread_mutex_lock(&lock);
-	start = now_ns();
-	if (start >= kept_until) {
+	if (clock_ns(CLOCK_MONOTONIC) >= kept_until) {
+		/* What it cost, not how long others kept the CPU meanwhile. */
+		start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		kept_bytes = ask_kernel();
 		if (kept_bytes > most_bytes)
 			most_bytes = kept_bytes;
-		end = now_ns();
-		kept_until = end + (end - start) * PROCESS_MEMORY_SHARE;
+		cost = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+		kept_until = clock_ns(CLOCK_MONOTONIC) +
+			     cost * PROCESS_MEMORY_SHARE;
 	}
 	bytes = kept_bytes;
 	pthread_mutex_unlock(&lock);
