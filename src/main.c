@@ -23,6 +23,7 @@
 #include "log.h"
 #include "ops.h"
 #include "options.h"
+#include "request.h"
 #include "serve.h"
 #include "service.h"
 #include "transport.h"
@@ -184,6 +185,8 @@ static int create_transport(struct service *service,
 		complain("%s", strerror(ENOMEM));
 		return EXIT_WRONG;
 	}
+	/* A device may not fail: see transport.h. */
+	config.resident = options->block ? REQUEST_DATA_BLOCK : 0;
 	config.options = text;
 	error = transport_create(&service->transport, &config, message,
 				 sizeof(message));

@@ -61,7 +61,8 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 	if (service->writeback)
 		wanted |= FUSE_CAP_WRITEBACK_CACHE;
 	connection->want = wanted & connection->capable;
-	connection->max_write = REQUEST_DATA_MAX;
+	connection->max_write =
+		service->block ? REQUEST_DATA_BLOCK : REQUEST_DATA_MAX;
 	connection->max_read = service->max_read;
 	connection->max_background = MAX_BACKGROUND;
 	connection->congestion_threshold = MAX_BACKGROUND;

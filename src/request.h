@@ -25,6 +25,9 @@
 /* Longest data of a read or a write, and so of any reply. */
 #define REQUEST_DATA_MAX (1u << 20)
 
+/* In block mode, where buffers stay in memory and large requests are split. */
+#define REQUEST_DATA_BLOCK (256u << 10)
+
 /* What was agreed with the kernel beyond what libfuse knows. */
 struct request_agreement {
 	atomic_bool setxattr_ext; /* setxattr requests have their longer form */

@@ -250,7 +250,7 @@ static int recover(struct service *service, const struct options *options,
 static int set_aside(struct service *service)
 {
 	uint64_t hot = store_hot_limit(service->store) / PAGE_SIZE;
-	uint32_t pages = REQUEST_DATA_MAX / PAGE_SIZE;
+	uint32_t pages = REQUEST_DATA_BLOCK / PAGE_SIZE;
 
 	return arena_set_aside(service->arena, ARENA_HOT,
 			       hot < pages ? (uint32_t)hot : pages);

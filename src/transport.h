@@ -30,6 +30,13 @@ struct transport;
 struct transport_config {
 	const char *options; /* for libfuse and the kernel, comma-separated */
 	unsigned int threads;
+	/*
+	 * So many bytes of data in each buffer stay in memory; 0: none. When a
+	 * worker is killed while it reads a request into memory that has yet
+	 * to be got, the kernel answers that request with EIO, which then is
+	 * lost. What is there is read at one go.
+	 */
+	size_t resident;
 	const struct fuse_lowlevel_ops *ops;
 	void *userdata; /* of ops */
 	/* Called by each worker at its start and its end. */

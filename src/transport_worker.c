@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fault.h"
@@ -38,13 +39,24 @@ static void count_one(_Atomic uint64_t *counter)
 
 static void note_large(struct worker *worker, size_t length)
 {
-	if (length <= LARGE_MESSAGE)
+	if (length <= LARGE_MESSAGE || worker->transport->config.resident)
 		return;
 	count_one(&worker->large_served);
 	if (atomic_load_explicit(&worker->large, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&worker->large, true, memory_order_relaxed);
 	transport_notify(worker->transport);
+}
+
+/* Where this fails, it is as without. */
+static void keep_buffer(struct worker *worker)
+{
+	size_t resident = worker->transport->config.resident;
+
+	if (resident && madvise(worker->buffer, REPLY_START + resident,
+				MADV_POPULATE_WRITE))
+		log_line(LOG_WARNING, "cannot keep a buffer in memory: %s",
+			 strerror(errno));
 }
 
 static void give_buffer_back(struct worker *worker)
@@ -174,6 +186,7 @@ static void *worker_main(void *argument)
 	sigaddset(&wake, WAKE_SIGNAL);
 	pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
 	request_set_current(&worker->request);
+	keep_buffer(worker);
 	error = transport->config.attach(transport->config.userdata);
 	atomic_store_explicit(&worker->attached, error ? error : 1,
 			      memory_order_release);

@@ -77,7 +77,10 @@ for ((cycle = 0; cycle < CYCLES; cycle++)); do
 		check "cycle $cycle: $type, daemon killed" settled
 		;;
 	3)
+		# While the kernel writes back.
+		sync -f "$MNT" &
 		kill -KILL "$(stat_of pid)"
+		wait $! || not_ok "cycle $cycle: $type, sync while a worker is killed"
 		check "cycle $cycle: $type, it goes on with another worker" \
 			diff -r /usr/include/linux "$MNT/linux"
 		umount "$MNT"
