@@ -53,6 +53,17 @@ used() {
 	esac
 }
 
+# Until all is compressed, and what was freed is given back.
+settle() {
+	local i
+	[ "$1" = block ] || return 0
+	for ((i = 0; i < 60; i++)); do
+		[ "$(stat_of hot_pages)" -gt 0 ] || break
+		sleep 0.5
+	done
+	sleep 3
+}
+
 unpack() {
 	tar -C "$MNT" -xf "$GIT_TAR" && sync -f "$MNT"
 }
@@ -70,6 +81,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
 	for what in tmpfs zram block; do
 		check "round $round $what: mount" set_up $what
 		u=$(seconds unpack) b=$(seconds build)
+		settle $what
 		m=$(used $what)
 		if [ $what = block ]; then
 			"$CTL" compact "$MNT" >"$TEST_DIR/compact.log"
@@ -80,6 +92,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
 		d=$(seconds delete)
 		unpack[$what]+=" $u" build[$what]+=" $b" delete[$what]+=" $d"
 		all[$what]+=" $(awk "BEGIN { print $u + $b + $d }")"
+		settle $what
 		memory[$what]+=" $m" rest[$what]+=" $(used $what)"
 		check "round $round $what: unmount" take_down
 		[ $what = zram ] && zram_reset 3g $ZRAM_ALG

@@ -190,10 +190,12 @@ static void test_help_and_version_need_nothing_else(void **state)
 static void test_help_names_every_option(void **state)
 {
 	static const char *const names[] = {
-		"size=",  "mem_limit=", "hot=",	     "nr_inodes=", "mode=",
-		"uid=",	  "gid=",	"alg=lz4[",  "alg=lz4hc[", "alg=lzo",
-		"=zstd[", "=deflate[",	"alg=none",  "pool=",	   "dedup=",
-		"-f ",	  "threads=",	"writeback", "--help",	   "--version",
+		"size=",       "mem_limit=", "hot=",	  "nr_inodes=",
+		"mode=",       "uid=",	     "gid=",	  "alg=lz4[",
+		"alg=lz4hc[",  "alg=lzo",    "=zstd[",	  "=deflate[",
+		"alg=none",    "pool=",	     "dedup=",	  "-f ",
+		"threads=",    "writeback",  "block=",	  "mkfs_opts=",
+		"mount_opts=", "--help",     "--version",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -333,6 +335,30 @@ static void test_bad_values(void **state)
 	       "-owriteback=on");
 }
 
+static void test_block(void **state)
+{
+	ACCEPT("/mnt", "-osize=1g,block=ext4,mkfs_opts=-O a\\,b -N 7,"
+		       "mount_opts=noatime\\,commit=9,nosuid");
+	assert_string_equal(options.block, "ext4");
+	assert_string_equal(options.mkfs_opts, "-O a,b -N 7");
+	assert_string_equal(options.mount_opts, "noatime,commit=9");
+	assert_string_equal(options.fuse_options, "nosuid");
+	ACCEPT("/mnt", "-oblock=xfs,allow_other,default_permissions");
+	REJECT("block=zfs is not possible: use ext4, xfs or btrfs", "/mnt",
+	       "-oblock=zfs");
+	REJECT("size=0 is not possible with block=: a device has a size",
+	       "/mnt", "-osize=0,block=ext4");
+	REJECT("mkfs_opts and mount_opts need block=: use block=ext4, xfs or "
+	       "btrfs",
+	       "/mnt", "-omkfs_opts=-q");
+	REJECT("writeback is not possible with block=: leave it out", "/mnt",
+	       "-oblock=ext4,writeback");
+	REJECT("nr_inodes= is not possible with block=: leave it out", "/mnt",
+	       "-onr_inodes=5,block=ext4");
+	REJECT("max_read= is not possible with block=: leave it out", "/mnt",
+	       "-oblock=ext4,max_read=4096");
+}
+
 static void test_bad_arguments(void **state)
 {
 	static const char no_mountpoint[] =
@@ -433,6 +459,7 @@ int main(void)
 		TEST(test_options_libfuse_would_refuse),
 		TEST(test_bad_sizes),
 		TEST(test_bad_values),
+		TEST(test_block),
 		TEST(test_bad_arguments),
 		TEST(test_sizes),
 		TEST(test_messages_are_one_printable_line),
