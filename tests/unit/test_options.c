@@ -343,7 +343,9 @@ static void test_block(void **state)
 	assert_string_equal(options.mkfs_opts, "-O a,b -N 7");
 	assert_string_equal(options.mount_opts, "noatime,commit=9");
 	assert_string_equal(options.fuse_options, "nosuid");
+	options_release(&options);
 	ACCEPT("/mnt", "-oblock=xfs,allow_other,default_permissions");
+	options_release(&options);
 	REJECT("block=zfs is not possible: use ext4, xfs or btrfs", "/mnt",
 	       "-oblock=zfs");
 	REJECT("size=0 is not possible with block=: a device has a size",
