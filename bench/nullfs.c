@@ -81,6 +81,7 @@ static int serve(const struct options *options, char *message, size_t size)
 	struct transport_config config = {
 		.options = text,
 		.threads = options->threads,
+		.low_latency = options->low_latency,
 		.ops = &null_ops,
 		.userdata = (void *)options,
 		.attach = attach,

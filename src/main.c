@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "awake.h"
 #include "daemon.h"
 #include "log.h"
 #include "ops.h"
@@ -124,6 +125,18 @@ static bool check_device(void)
 	return false;
 }
 
+/* By default it is done where it can be; who asks for it is to have it. */
+static bool check_low_latency(const struct options *options)
+{
+	if (!options->low_latency || !options->low_latency_given ||
+	    !access(AWAKE_DEVICE, W_OK))
+		return true;
+	complain("low_latency=on needs " AWAKE_DEVICE
+		 ": %s; use low_latency=off or be root",
+		 strerror(errno));
+	return false;
+}
+
 /* As an option's value: commas and backslashes escaped. */
 static void append_escaped(FILE *to, const char *value)
 {
@@ -167,6 +180,7 @@ static int create_transport(struct service *service,
 {
 	struct transport_config config = {
 		.threads = options->threads,
+		.low_latency = options->low_latency,
 		.ops = &ops,
 		.userdata = service,
 		.attach = service_attach_thread,
@@ -233,7 +247,7 @@ static int mount_and_serve(const struct options *options, char **argv)
 
 	if (!mountpoint)
 		return EXIT_WRONG;
-	if (!check_device())
+	if (!check_device() || !check_low_latency(options))
 		goto out;
 	status = create_transport(&service, options);
 	if (status)

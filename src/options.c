@@ -18,6 +18,7 @@
 #define THREADS_MAX	    256
 #define THREADS_DEFAULT_MIN 2
 #define THREADS_DEFAULT_MAX 16
+#define LOW_LATENCY_CPUS    8
 #define HOT_DEFAULT_MAX	    (256ull << 20)
 
 int options_fail(const struct message *message, int error, const char *format,
@@ -126,6 +127,14 @@ static int set_keeper(struct parse *parse, const char *value)
 	return parse->options->keeper || !strcmp(value, "off") ? 0 : -EINVAL;
 }
 
+static int set_low_latency(struct parse *parse, const char *value)
+{
+	parse->options->low_latency_given = true;
+	parse->options->low_latency = !strcmp(value, "on");
+	return parse->options->low_latency || !strcmp(value, "off") ? 0
+								    : -EINVAL;
+}
+
 static int set_writeback(struct parse *parse, const char *value)
 {
 	parse->options->writeback = true;
@@ -203,6 +212,7 @@ static const struct own_option {
 	{"mkfs_opts", set_mkfs_opts, "words for mkfs, with spaces between"},
 	{"mount_opts", set_mount_opts, "options for mount, as in a\\,b"},
 	{"keeper", set_keeper, "on or off"},
+	{"low_latency", set_low_latency, "on or off"},
 };
 
 static int set_own(struct parse *parse, const struct own_option *own,
@@ -518,6 +528,8 @@ int options_parse(struct options *options, int argc, char **argv, char *message,
 		.dedup = true,
 		.threads = default_threads(),
 		.keeper = true,
+		.low_latency =
+			sysconf(_SC_NPROCESSORS_ONLN) <= LOW_LATENCY_CPUS,
 		.fuse_options = strdup(""),
 		.mkfs_opts = strdup(""),
 		.mount_opts = strdup(""),

@@ -34,6 +34,8 @@ struct options {
 	unsigned int threads; /* workers; default from the number of CPUs */
 	bool writeback;
 	bool keeper;	   /* one who starts another worker */
+	bool low_latency;  /* see awake.h */
+	bool low_latency_given;
 	bool noatime;	   /* passed on to FUSE, too */
 	const char *block; /* ext4, xfs or btrfs; NULL: keep files */
 	char *mkfs_opts;   /* words, for block; freed as below */

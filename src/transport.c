@@ -80,6 +80,7 @@ int transport_create(struct transport **result,
 	if (!transport)
 		goto fail;
 	transport->fd = transport->event = transport->signals = -1;
+	transport->awake.fd = -1;
 	transport->config = *config;
 	transport->config.options = NULL; /* the caller's */
 	transport->owner = true;
@@ -115,6 +116,7 @@ void transport_destroy(struct transport *transport)
 	if (transport->session)
 		fuse_session_destroy(transport->session);
 	free(transport->workers);
+	awake_close(&transport->awake);
 	if (transport->event >= 0)
 		close(transport->event);
 	if (transport->signals >= 0)
@@ -200,6 +202,10 @@ int transport_start(struct transport *transport)
 	transport->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (transport->signals < 0)
 		return -errno;
+	/* Who may not do that does without. */
+	if (transport->config.low_latency &&
+	    awake_open(&transport->awake, AWAKE_DEVICE))
+		transport->config.low_latency = false;
 	error = start_workers(transport);
 	if (error)
 		transport_stop(transport);
@@ -254,10 +260,45 @@ static bool any_large(const struct transport *transport)
 	return false;
 }
 
-static void watch(struct transport *transport)
+static uint64_t served(const struct transport *transport)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < transport->threads; i++)
+		sum += atomic_load_explicit(&transport->workers[i].served,
+					    memory_order_relaxed);
+	return sum;
+}
+
+static void hold_awake(struct transport *transport)
+{
+	if (atomic_load_explicit(&transport->busy, memory_order_relaxed))
+		awake_hold(&transport->awake, served(transport));
+}
+
+/* How long to wait for something to happen. */
+static int patience(const struct transport *transport)
+{
+	if (transport->awake.held)
+		return AWAKE_TICK_MS;
+	return any_large(transport) ? TICK_MS : -1;
+}
+
+/* Nothing has happened for so many ms. */
+static void tick(struct transport *transport, int waited)
 {
 	unsigned int i;
 
+	if (transport->awake.held) {
+		awake_tick(&transport->awake, served(transport));
+		atomic_store_explicit(&transport->busy, transport->awake.held,
+				      memory_order_relaxed);
+	}
+	transport->waited += waited;
+	if (transport->waited < TICK_MS)
+		return;
+	transport->waited = 0;
 	for (i = 0; i < transport->threads; i++)
 		transport_watch_worker(&transport->workers[i]);
 }
@@ -293,12 +334,12 @@ int transport_wait(struct transport *transport, int link,
 	};
 	struct signalfd_siginfo signal;
 	uint64_t count;
-	int ready;
+	int timeout;
 
 	while (!any_ended(transport) && !is_ending(transport)) {
-		ready = poll(fds, 3, any_large(transport) ? TICK_MS : -1);
-		if (ready == 0) {
-			watch(transport);
+		timeout = patience(transport);
+		if (poll(fds, 3, timeout) == 0) {
+			tick(transport, timeout);
 			continue;
 		}
 		if (read(transport->signals, &signal, sizeof(signal)) ==
@@ -306,6 +347,7 @@ int transport_wait(struct transport *transport, int link,
 			return signal.ssi_signo;
 		if (fds[2].revents && !on_link(transport->config.userdata))
 			fds[2].fd = -1;
+		hold_awake(transport);
 		/* Only to empty it; the loop looks at everything. */
 		if (read(transport->event, &count, sizeof(count)) < 0)
 			continue;

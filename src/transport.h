@@ -37,6 +37,7 @@ struct transport_config {
 	 * lost. What is there is read at one go.
 	 */
 	size_t resident;
+	bool low_latency; /* keep processors awake in bursts: see awake.h */
 	const struct fuse_lowlevel_ops *ops;
 	void *userdata; /* of ops */
 	/* Called by each worker at its start and its end. */

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "awake.h"
 #include "ledger.h"
 #include "request.h"
 #include "transport.h"
@@ -39,6 +40,7 @@ struct worker {
 	bool started;
 	char *buffer; /* in the ledger */
 	struct request request;
+	struct awake_pace pace;
 	uint64_t seen_served; /* as the waiting thread saw them last */
 	uint64_t seen_large;
 	_Atomic int attached; /* 0 not yet, 1 done, or negative errno */
@@ -54,12 +56,16 @@ struct worker {
 struct transport {
 	struct fuse_session *session;
 	int fd;
-	int event;   /* eventfd: a worker has ended, or has become large */
+	int event;   /* eventfd: a worker has ended, or has become large or busy
+		      */
 	int signals; /* signalfd */
 	unsigned int max_read;
 	bool mounted;
 	bool owner; /* of the mount: to unmount it */
 	const struct ledger *ledger;
+	struct awake awake; /* of the thread that waits */
+	int waited;	    /* ms since workers were watched */
+	atomic_bool busy;   /* requests come in quick succession */
 	atomic_bool stopping;
 	atomic_bool ending; /* asked for by transport_end() */
 	atomic_bool has_served;

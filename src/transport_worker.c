@@ -120,6 +120,21 @@ void transport_serve(struct worker *worker, void *message, size_t length,
 				   : request->reply_length);
 }
 
+/*
+ * The thread that waits is told once, and takes it back. Relaxed: the eventfd
+ * orders it, and a request more or less does not matter.
+ */
+static void keep_pace(struct worker *worker)
+{
+	struct transport *transport = worker->transport;
+
+	if (!transport->config.low_latency || !awake_pace(&worker->pace) ||
+	    atomic_load_explicit(&transport->busy, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&transport->busy, true, memory_order_relaxed);
+	transport_notify(transport);
+}
+
 /* Once, after the first request. */
 static void tell_served(struct transport *transport)
 {
@@ -156,6 +171,7 @@ static void serve_all(struct worker *worker)
 			begin(worker, message);
 			transport_serve(worker, message, length, 0);
 			tell_served(transport);
+			keep_pace(worker);
 			continue;
 		}
 		if (length >= 0)

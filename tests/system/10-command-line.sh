@@ -94,6 +94,11 @@ fails "no /dev/fuse" 1 '/dev/fuse.*No such file' in_own_namespace \
 fails "/dev/fuse is something else" 1 'cannot mount' in_own_namespace \
 	'mount --bind /dev/null /dev/fuse' "$ZRAMFS" "$DIR"
 
+fails "processors cannot be kept awake" 1 'low_latency=on needs /dev/cpu_dma' \
+	in_own_namespace 'mkdir -p /dev/shm && mount -t tmpfs none /dev &&
+		touch /dev/fuse && mount --bind /proc/self/fd/3 /dev/fuse' \
+	"$ZRAMFS" "$DIR" -o low_latency=on 3<>/dev/fuse
+
 if sanitized; then
 	skip "too little memory" "sanitizers need address space themselves"
 else

@@ -81,6 +81,9 @@ static void test_defaults(void **state)
 	assert_true(options.dedup);
 	assert_true(options.keeper);
 	assert_in_range(options.threads, 2, 16);
+	assert_int_equal(options.low_latency,
+			 sysconf(_SC_NPROCESSORS_ONLN) <= 8);
+	assert_false(options.low_latency_given);
 	assert_false(options.writeback);
 	assert_false(options.foreground);
 	assert_false(options.debug);
@@ -94,7 +97,7 @@ static void test_every_option_is_taken(void **state)
 	ACCEPT("-o",
 	       "size=3g,mem_limit=100M,hot=64k,nr_inodes=10k,mode=0750,uid=7,"
 	       "gid=4294967294,alg=zstd:-5,pool=z3fold,dedup=off,threads=256,"
-	       "keeper=off,writeback",
+	       "keeper=off,writeback,low_latency=on",
 	       "/mnt");
 	assert_int_equal(options.size, 3ull << 30);
 	assert_int_equal(options.mem_limit, 100 << 20);
@@ -110,6 +113,8 @@ static void test_every_option_is_taken(void **state)
 	assert_false(options.dedup);
 	assert_false(options.keeper);
 	assert_int_equal(options.threads, 256);
+	assert_true(options.low_latency);
+	assert_true(options.low_latency_given);
 	assert_true(options.writeback);
 }
 
@@ -195,7 +200,7 @@ static void test_help_names_every_option(void **state)
 		"alg=lz4hc[",  "alg=lzo",    "=zstd[",	  "=deflate[",
 		"alg=none",    "pool=",	     "dedup=",	  "-f ",
 		"threads=",    "writeback",  "block=",	  "mkfs_opts=",
-		"mount_opts=", "--help",     "--version",
+		"mount_opts=", "--help",     "--version", "low_latency=",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -323,6 +328,8 @@ static void test_bad_values(void **state)
 	       "/mnt", "-opool=slab");
 	REJECT("keeper=yes is not possible: use on or off", "/mnt",
 	       "-okeeper=yes");
+	REJECT("low_latency=1 is not possible: use on or off", "/mnt",
+	       "-olow_latency=1");
 	REJECT("dedup=yes is not possible: use on or off", "/mnt",
 	       "-odedup=yes");
 	REJECT("threads=0 is out of range: use a whole number from 1 to 256",
