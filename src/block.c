@@ -200,6 +200,11 @@ void block_unmount(struct block *block)
 			 block->mountpoint, strerror(errno));
 }
 
+bool block_needs_trim(const struct block *block)
+{
+	return block->type->discard_option;
+}
+
 void block_destroy(struct block *block)
 {
 	if (!block)

@@ -71,6 +71,9 @@ int block_adopt(struct block *block, const char *mountpoint, dev_t device);
  */
 void block_unmount(struct block *block);
 
+/* Whether the mounted filesystem is for block_space.h to trim. */
+bool block_needs_trim(const struct block *block);
+
 /* Let go of the zramfs, and free. The mount at MOUNTPOINT is left alone. */
 void block_destroy(struct block *block);
 

@@ -186,6 +186,9 @@ static int create_superblock(struct making *making,
 		return fail_context(making->context, errno, making->step,
 				    making->error);
 	status = take_options(making, type->mount_options, false);
+	/* With a bound, a deleted file's memory is wanted back at once. */
+	if (!status && options->mem_limit && type->discard_option)
+		status = take_options(making, type->discard_option, false);
 	if (!status)
 		status = take_options(making, options->fuse_options, true);
 	if (!status)

@@ -59,11 +59,12 @@ static const char *const btrfs_options[] = {
 
 static const struct block_type types[] = {
 	{"ext4", "mkfs.ext4", "e2fsprogs", ext4_options, NULL,
-	 "discard,barrier=0,noinit_itable,noauto_da_alloc,errors=remount-ro"},
-	{"xfs", "mkfs.xfs", "xfsprogs", xfs_options, xfs_environment,
+	 "barrier=0,noinit_itable,noauto_da_alloc,errors=remount-ro",
 	 "discard"},
+	{"xfs", "mkfs.xfs", "xfsprogs", xfs_options, xfs_environment,
+	 "discard", NULL},
 	{"btrfs", "mkfs.btrfs", "btrfs-progs", btrfs_options, NULL,
-	 "discard=sync,nobarrier,nodatacow"},
+	 "discard=sync,nobarrier,nodatacow", NULL},
 };
 
 #define WORDS_MAX 128

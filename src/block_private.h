@@ -4,6 +4,7 @@
  *
  * block.c puts the steps together and undoes them; block_loop.c makes image
  * and device, block_mkfs.c the filesystem on it, block_attach.c the mounts;
+ * block_space.c sees to it that what is deleted is trimmed, by block_trim.c;
  * block_behind.c finds it all from outside.
  */
 #ifndef ZRAMFS_BLOCK_PRIVATE_H
@@ -19,6 +20,8 @@ struct block_type {
 	const char *const *options; /* of program, NULL-terminated */
 	char *const *environment;   /* of program besides, likewise; NULL */
 	const char *mount_options;  /* comma-separated */
+	/* It is trimmed by us, and only with this option by itself; or NULL. */
+	const char *discard_option;
 };
 
 /* Where an error is described, in one line. */
@@ -60,5 +63,20 @@ int block_attach_device(const struct block_type *type,
 /* Put a mount into the tree. */
 int block_attach_at(int mount, const char *mountpoint,
 		    const struct block_error *error);
+
+/*
+ * Trimming, in a process of its own: of the filesystem on device, if that is
+ * mounted at mountpoint, these parts. Its number, or -errno. wait: until it has
+ * ended; end: the same, and 0, or what was wrong, a negative errno; -EINTR:
+ * killed. It may be killed.
+ */
+struct block_range {
+	uint64_t start; /* bytes */
+	uint64_t length;
+};
+pid_t block_trim_begin(const char *mountpoint, dev_t device,
+		       const struct block_range *ranges, size_t count);
+void block_trim_wait(pid_t pid);
+int block_trim_end(pid_t pid);
 
 #endif

@@ -25,6 +25,7 @@
 #include "options.h"
 #include "pressure.h"
 #include "service.h"
+#include "service_block.h"
 #include "transport.h"
 #include "upgrade.h"
 
@@ -114,6 +115,25 @@ static void unmount_block(struct server *server)
 {
 	if (server->block)
 		block_unmount(server->block);
+}
+
+/* Without it, all works but for what its absence costs: that is told. */
+static struct block_space *watch_space(struct server *server, bool first)
+{
+	struct block_space *space = NULL;
+	int error;
+
+	if (!server->block || !block_device(server->block) ||
+	    !block_needs_trim(server->block))
+		return NULL;
+	error = service_watch_space(server->service, server->mountpoint,
+				    block_device(server->block), !first,
+				    &space);
+	if (error)
+		log_line(LOG_WARNING,
+			 "memory of deleted files is not given back: %s",
+			 strerror(-error));
+	return space;
 }
 
 /* Let go of the terminal, and of who waits for the mount. */
@@ -219,6 +239,7 @@ static int be_worker(struct server *server, bool first)
 {
 	struct service *service = server->service;
 	struct transport *transport = service->transport;
+	struct block_space *space;
 	int status, end;
 
 	install_crash_report(server);
@@ -232,7 +253,9 @@ static int be_worker(struct server *server, bool first)
 	/* Not sooner: mkfs is not to inherit it. */
 	if (server->block)
 		pressure_stay();
+	space = watch_space(server, first);
 	end = transport_wait(transport, service->link, on_link);
+	block_space_stop(space);
 	if (end)
 		unmount_block(server);
 	transport_stop(transport);

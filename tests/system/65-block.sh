@@ -165,9 +165,67 @@ fails() {
 		"$(comm -13 <(echo "$before") <(devices))" ""
 }
 
+# What is deleted comes back by itself, though nobody waits for discards.
+trimmed() {
+	local name=$1 peak left i
+	tree
+	sync -f "$MNT"
+	peak=$(stored)
+	rm -r "$MNT/tree"
+	for ((i = 0; i < 100; i++)); do
+		left=$(stored)
+		[ "$left" -gt $((peak / 20)) ] || break
+		sleep 0.1
+	done
+	note "$name: of $peak pages $left are left after $i looks"
+	between "$name: deleted files are given back" "$left" 0 $((peak / 20))
+}
+
+trims() {
+	local device i
+	command -v mkfs.ext4 >/dev/null || return
+	MNT=$TEST_DIR/trims
+	start "size=1g,block=ext4" || return
+	device=$(device_of "$MNT")
+	refuses "trims: none while one waits" grep -qw discard \
+		<(findmnt -n -o FS-OPTIONS "$MNT")
+	trimmed "trims"
+	kill -KILL "$(stat_of pid)"
+	trimmed "trims, by another worker"
+	# Deleted before the next worker began to look.
+	tree
+	sync -f "$MNT"
+	peak=$(stored)
+	rm -r "$MNT/tree"
+	kill -KILL "$(stat_of pid)"
+	for ((i = 0; i < 100; i++)); do
+		[ "$(stored)" -gt $((peak / 20)) ] || break
+		sleep 0.1
+	done
+	between "trims: what was freed before a worker began" \
+		"$(stored)" 0 $((peak / 20))
+	# In the middle of a trim, or nearly so.
+	for i in 0.1 0.3 0.5; do
+		mountpoint -q "$MNT" || start "size=1g,block=ext4"
+		device=$(device_of "$MNT")
+		tree
+		sync -f "$MNT"
+		rm -r "$MNT/tree"
+		sleep $i
+		check "trims: umount $i s after deleting" umount "$MNT"
+		gone "trims: after it" "$MNT" "$device"
+	done
+	check "trims: with mem_limit" start "size=1g,mem_limit=600m,block=ext4"
+	check "trims: at once, with mem_limit" grep -qw discard \
+		<(findmnt -n -o FS-OPTIONS "$MNT")
+	umount "$MNT"
+	gone "trims: with mem_limit" "$MNT" ""
+}
+
 one_filesystem ext4
 one_filesystem xfs
 one_filesystem btrfs
+trims
 (
 	# No mkfs at all.
 	PATH=$TEST_DIR

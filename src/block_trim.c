@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * block_trim.c - have the filesystem of block mode discard what it does not use
+ *
+ * FITRIM waits for discards that this very daemon serves, and cannot be killed
+ * while it does. In a thread of the worker it would keep a worker that was
+ * killed from ending, and so the next from starting, for ever; so a process of
+ * its own does it, for some milliseconds, which holds nothing that another
+ * waits for: no connection, and not the mount either. It looks at the
+ * filesystem through a mount that is in no tree, and umount(8) finds nobody
+ * inside.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "block_private.h"
+
+/* An open directory of the filesystem, -errno. Only a child calls it. */
+static int open_root(const char *mountpoint, dev_t device)
+{
+	struct stat stat_buf;
+	int mount, root;
+
+	mount = open_tree(AT_FDCWD, mountpoint,
+			  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (mount < 0)
+		return -errno;
+	root = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	/* Something else may have been mounted there since. */
+	if (fstat(root, &stat_buf))
+		return -errno;
+	return stat_buf.st_dev == device ? root : -ENOENT;
+}
+
+/* After fork() in a process with threads: system calls only. An errno. */
+static int trim_all(const char *mountpoint, dev_t device,
+		    const struct block_range *ranges, size_t count)
+{
+	int root;
+	size_t i;
+
+	if (close_range(STDERR_FILENO + 1, ~0U, 0))
+		return errno;
+	prctl(PR_SET_NAME, "zramfs-trim");
+	root = open_root(mountpoint, device);
+	if (root < 0)
+		return -root;
+	for (i = 0; i < count; i++) {
+		struct fstrim_range range = {
+			.start = ranges[i].start,
+			.len = ranges[i].length,
+		};
+
+		if (ioctl(root, FITRIM, &range))
+			return errno;
+	}
+	return 0;
+}
+
+pid_t block_trim_begin(const char *mountpoint, dev_t device,
+		       const struct block_range *ranges, size_t count)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		_exit(trim_all(mountpoint, device, ranges, count));
+	return pid;
+}
+
+void block_trim_wait(pid_t pid)
+{
+	siginfo_t info;
+
+	while (waitid(P_PID, pid, &info, WEXITED | WNOWAIT) && errno == EINTR)
+		;
+}
+
+int block_trim_end(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
