@@ -196,8 +196,7 @@ static void control_compact(fuse_req_t req)
 	struct store *store = ops_service(req)->store;
 	struct control_compact compact = {0};
 
-	compact.error = store_drain(store);
-	compact.pages = store_compact(store);
+	compact.error = store_compact(store, &compact.pages);
 	malloc_trim(0);
 	fuse_reply_ioctl(req, 0, &compact, sizeof(compact));
 }

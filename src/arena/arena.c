@@ -273,6 +273,14 @@ void arena_set_limit(struct arena *arena, uint64_t limit)
 			      memory_order_relaxed);
 }
 
+/* At least: of the pages set aside some may be in use, and not be dirty. */
+static uint64_t trimmable_pages(const struct region *region)
+{
+	uint64_t dirty = counter_read(&region->dirty);
+
+	return dirty > region->aside ? dirty - region->aside : 0;
+}
+
 bool arena_is_full(const struct arena *arena, unsigned int nr)
 {
 	uint64_t need = counter_read(&arena->total) + nr;
@@ -280,10 +288,8 @@ bool arena_is_full(const struct arena *arena, unsigned int nr)
 
 	/* Dirty pages would be given back first. */
 	for (unsigned int r = 0; r < ARENA_REGIONS && need > limit; r++) {
-		uint64_t dirty = counter_read(&arena->region[r].dirty);
-		uint64_t stays = arena->region[r].aside;
+		uint64_t dirty = trimmable_pages(&arena->region[r]);
 
-		dirty -= stays < dirty ? stays : dirty;
 		need -= dirty < need ? dirty : need;
 	}
 	return need > limit;
@@ -291,7 +297,7 @@ bool arena_is_full(const struct arena *arena, unsigned int nr)
 
 void arena_usage(const struct arena *arena, struct arena_usage *usage)
 {
-	uint64_t dirty = 0;
+	uint64_t dirty = 0, trimmable = 0;
 
 	for (unsigned int r = 0; r < ARENA_REGIONS; r++) {
 		const struct region *region = &arena->region[r];
@@ -299,8 +305,10 @@ void arena_usage(const struct arena *arena, struct arena_usage *usage)
 		usage->resident[r] =
 			counter_read(&region->resident) * PAGE_SIZE;
 		dirty += counter_read(&region->dirty);
+		trimmable += trimmable_pages(region);
 	}
 	usage->dirty = dirty * PAGE_SIZE;
+	usage->trimmable = trimmable * PAGE_SIZE;
 	usage->fixed = counter_read(&arena->fixed) * PAGE_SIZE;
 	usage->total = counter_read(&arena->total) * PAGE_SIZE;
 	usage->peak = counter_read(&arena->super->peak) * PAGE_SIZE;

@@ -95,6 +95,7 @@ struct arena_config {
 struct arena_usage {
 	uint64_t resident[ARENA_REGIONS]; /* bytes, used and dirty */
 	uint64_t dirty;			  /* bytes freed, not yet returned */
+	uint64_t trimmable;		  /* of them, those not set aside */
 	uint64_t fixed;	  /* bytes of super block, roots and page frames */
 	uint64_t total;	  /* all of the above, in bytes */
 	uint64_t peak;	  /* highest total since creation or reset */

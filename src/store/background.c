@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * background.c - the threads that compress, trim and compact
+ * background.c - the threads that compress
  *
  * Owns the compressor threads and decides when there is work. A page stays hot
  * until it is HOT_AGE_MS old or the tier is half full: what is overwritten or
  * deleted sooner never costs a compression, and half of the tier is free for
- * the next burst. The first thread also keeps house: it gives freed pages back
- * to the system, and compacts the pool when holes in it have grown.
+ * the next burst.
  *
  * They run at nice 10: a writer that finds the tier full helps itself, so
  * nobody waits for them. They allocate nothing but from the arena, and in
@@ -22,25 +21,7 @@
 #define HOT_AGE_MS	2000
 #define BATCH		32
 #define TICK_MS		200
-#define TRIM_MS		400
-#define TRIM_PAGES	262144
-#define COMPACT_MS	400
 #define BACKGROUND_NICE 10
-
-/*
- * Compact when more than 1/64 of the pool, and more than this, is holes. That
- * is little, as it costs little: while trees came and went, looking 204 times,
- * once a second, took 173 ms of CPU for 75,000 pages that were given back
- * (tests/acceptance/66-churn.sh).
- */
-#define COMPACT_SHIFT 6
-#define COMPACT_FLOOR (256u << 10)
-
-struct housekeeping {
-	int64_t trimmed;
-	int64_t compacted;
-	uint64_t fruitless; /* object bytes when compacting last gave nothing */
-};
 
 static bool half_full(const struct store *store)
 {
@@ -54,35 +35,6 @@ void store_wake(struct store *store)
 		pthread_mutex_lock(&store->wake_lock);
 		pthread_cond_broadcast(&store->wake);
 		pthread_mutex_unlock(&store->wake_lock);
-	}
-}
-
-static void maybe_compact(struct store *store, struct housekeeping *keeping)
-{
-	struct pool_stats stats;
-	uint64_t bytes, holes;
-
-	store->pool_ops->stats(store->pool, &stats);
-	bytes = stats.pages << PAGE_SHIFT;
-	holes = bytes > stats.object_bytes ? bytes - stats.object_bytes : 0;
-	if (holes < COMPACT_FLOOR || holes < bytes >> COMPACT_SHIFT ||
-	    stats.object_bytes == keeping->fruitless)
-		return;
-	keeping->fruitless =
-		store->pool_ops->compact(store->pool) ? 0 : stats.object_bytes;
-}
-
-static void keep_house(struct store *store, struct housekeeping *keeping)
-{
-	int64_t now = store_clock();
-
-	if (now - keeping->compacted >= COMPACT_MS) {
-		keeping->compacted = now;
-		maybe_compact(store, keeping);
-	}
-	if (now - keeping->trimmed >= TRIM_MS) {
-		keeping->trimmed = now;
-		arena_trim(store->arena, TRIM_PAGES, false);
 	}
 }
 
@@ -111,9 +63,8 @@ static bool nap(struct store *store, bool work_left)
 	return !stopping;
 }
 
-static void run(struct store *store, bool keeps_house)
+static void run(struct store *store)
 {
-	struct housekeeping keeping = {0};
 	struct store_thread *thread = store_thread(store);
 	unsigned int done, stuck;
 	int64_t age;
@@ -127,15 +78,12 @@ static void run(struct store *store, bool keeps_house)
 			      ? 0
 			      : HOT_AGE_MS;
 		done = compress_hot(store, thread, BATCH, age, &stuck);
-		if (keeps_house)
-			keep_house(store, &keeping);
 		pthread_rwlock_unlock(&store->work_lock);
 	} while (nap(store, done > 0));
 }
 
 struct start {
 	struct store *store;
-	bool keeps_house;
 	int result; /* 1: not known yet; under wake_lock */
 };
 
@@ -143,7 +91,6 @@ static void *background(void *argument)
 {
 	struct start *start = argument;
 	struct store *store = start->store;
-	bool keeps_house = start->keeps_house;
 	int ret = store_attach_thread_for(store, CODEC_TO_COMPRESS);
 
 	/* Being nice is a courtesy: it need not succeed. */
@@ -153,17 +100,16 @@ static void *background(void *argument)
 	pthread_cond_broadcast(&store->wake);
 	pthread_mutex_unlock(&store->wake_lock);
 	if (!ret) {
-		run(store, keeps_house);
+		run(store);
 		store_detach_thread(store);
 	}
 	return NULL;
 }
 
 /* Returns once the thread has the memory it needs. */
-static int start_thread(struct store *store, pthread_t *thread,
-			bool keeps_house)
+static int start_thread(struct store *store, pthread_t *thread)
 {
-	struct start start = {store, keeps_house, 1};
+	struct start start = {store, 1};
 	int ret = -pthread_create(thread, NULL, background, &start);
 
 	if (ret)
@@ -182,16 +128,15 @@ int store_start(struct store *store)
 	int ret;
 
 	store->stopping = false;
-	while (store->started < store->compressors) {
-		ret = start_thread(store, &store->threads[store->started],
-				   store->started == 0);
-		if (ret) {
-			store_stop(store);
-			return ret;
-		}
-		store->started++;
+	ret = housekeeping_start(store);
+	while (!ret && store->started < store->compressors) {
+		ret = start_thread(store, &store->threads[store->started]);
+		if (!ret)
+			store->started++;
 	}
-	return 0;
+	if (ret)
+		store_stop(store);
+	return ret;
 }
 
 void store_stop(struct store *store)
@@ -202,6 +147,7 @@ void store_stop(struct store *store)
 	pthread_mutex_unlock(&store->wake_lock);
 	while (store->started)
 		pthread_join(store->threads[--store->started], NULL);
+	housekeeping_stop(store);
 }
 
 void store_pause(struct store *store)
@@ -253,17 +199,4 @@ int store_set_hot(struct store *store, uint64_t bytes)
 {
 	hot_set_limit(&store->hot, bytes);
 	return drain_to(store, hot_limit(&store->hot));
-}
-
-uint64_t store_compact(struct store *store)
-{
-	uint64_t pages;
-
-	store_drain(store);
-	pthread_rwlock_rdlock(&store->work_lock);
-	pages = store->pool_ops->compact(store->pool);
-	arena_trim(store->arena, UINT64_MAX, true);
-	hot_trim(&store->hot);
-	pthread_rwlock_unlock(&store->work_lock);
-	return pages;
 }

@@ -97,12 +97,14 @@ static void init_locks(struct store *store)
 	pthread_cond_init(&store->wake, NULL);
 	for (i = 0; i < INDEX_STRIPES; i++)
 		lock_init(&store->stripes[i].lock);
+	housekeeping_init(store);
 }
 
 static void destroy_locks(struct store *store)
 {
 	unsigned int i;
 
+	housekeeping_exit(store);
 	for (i = 0; i < INDEX_STRIPES; i++)
 		pthread_mutex_destroy(&store->stripes[i].lock);
 	pthread_cond_destroy(&store->wake);

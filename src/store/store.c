@@ -161,6 +161,7 @@ static void free_place(struct store *store, struct object *object)
 	} else if (at.type == OBJECT_POOL) {
 		compress_undo(store, word);
 	}
+	housekeeping_freed(store, at.length);
 }
 
 void store_free_object(struct store *store, uint32_t slot,

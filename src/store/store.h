@@ -78,9 +78,9 @@ int store_attach(struct store **store, struct arena *arena,
 void store_destroy(struct store *store);
 
 /*
- * Start and stop the background: compressors (nice 10), and with them the
- * trimming of the arena and compaction of the pool. store_stop() leaves what
- * is hot, hot. Errors as pthread_create(3), negative.
+ * Start and stop the background: compressors (nice 10), and the housekeeper,
+ * which trims the arena and compacts the pool. store_stop() leaves what is
+ * hot, hot. Errors as pthread_create(3), negative.
  */
 int store_start(struct store *store);
 void store_stop(struct store *store);
@@ -134,8 +134,12 @@ void store_page_info(struct store *store, const store_cell *cell,
 /* (T) Compress all hot pages now. 0, or -ENOSPC when some have to stay hot. */
 int store_drain(struct store *store);
 
-/* (T) Drain, compact the pool, trim the arena. Returns pages given back. */
-uint64_t store_compact(struct store *store);
+/*
+ * (T) Drain, compact the pool, trim the arena. 0, or -ENOSPC when some pages
+ * have to stay hot: the rest is done all the same. *pages: how many pages of
+ * the pool compaction freed; may be NULL.
+ */
+int store_compact(struct store *store, uint64_t *pages);
 
 /* (T) Change the bound of the hot tier; drains what is above it. */
 int store_set_hot(struct store *store, uint64_t bytes);

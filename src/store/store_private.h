@@ -59,6 +59,20 @@ struct dedup_stripe {
 	pthread_mutex_t lock; /* guards the index's chains of this stripe */
 } __attribute__((aligned(64)));
 
+/* Of the thread that trims and compacts; see housekeeping.c. */
+struct housekeeper {
+	/* Bytes freed since it last looked; relaxed: a hint when to look. */
+	_Atomic uint64_t freed __attribute__((aligned(64)));
+	_Atomic uint64_t due; /* so many are worth a look */
+	pthread_t thread;
+	bool running; /* by store_start() and _stop() only */
+	/* Guards what follows, and is what it waits with. A leaf. */
+	pthread_mutex_t lock __attribute__((aligned(64)));
+	pthread_cond_t wake;
+	bool called;
+	bool stopping;
+};
+
 struct store {
 	struct arena *arena;
 	struct store_root *root;
@@ -87,6 +101,7 @@ struct store {
 	unsigned int started; /* of them; by store_start() and _stop() only */
 	pthread_t *threads;
 
+	struct housekeeper housekeeper;
 	_Atomic int64_t last_squeeze; /* ms; see compress_relieve() */
 	struct store_counters counters[STORE_COUNTER_SETS];
 };
@@ -139,6 +154,15 @@ extern const struct index_ops dedup_index_ops;
 
 /* A page became hot: wake a compressor if that is due. */
 void store_wake(struct store *store);
+
+/* --- housekeeping.c ---------------------------------------------------- */
+
+void housekeeping_init(struct store *store);
+void housekeeping_exit(struct store *store);
+int housekeeping_start(struct store *store);
+void housekeeping_stop(struct store *store);
+/* So many bytes were freed: wake the housekeeper if that makes it due. */
+void housekeeping_freed(struct store *store, unsigned int bytes);
 
 /* --- compress.c -------------------------------------------------------- */
 

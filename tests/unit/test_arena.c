@@ -676,6 +676,7 @@ static void test_set_aside(void **state)
 {
 	struct arena *arena = new_arena(4 * MIB, 0);
 	uint64_t before = total(arena), backed_before = backed(arena), with;
+	struct arena_usage usage;
 	uint32_t page[3], i;
 
 	assert_int_equal(arena_set_aside(arena, ARENA_HOT, 100), 0);
@@ -686,6 +687,9 @@ static void test_set_aside(void **state)
 	arena_trim(arena, UINT64_MAX, true);
 	assert_int_equal(total(arena), with);
 	assert_int_equal(backed(arena), backed_before + 100 * PAGE_SIZE);
+
+	arena_usage(arena, &usage);
+	assert_int_equal(usage.trimmable, 0);
 
 	/* These are given out first, and cost nothing more. */
 	for (i = 0; i < 3; i++) {
@@ -701,6 +705,8 @@ static void test_set_aside(void **state)
 	assert_int_equal(total(arena), with + 64 * PAGE_SIZE);
 	for (i = 0; i < 164; i++)
 		arena_free(arena, ARENA_HOT, i, 1);
+	arena_usage(arena, &usage);
+	assert_int_equal(usage.trimmable, 64 * PAGE_SIZE);
 	arena_trim(arena, UINT64_MAX, true);
 	assert_int_equal(total(arena), with);
 	assert_int_equal(backed(arena), backed_before + 100 * PAGE_SIZE);

@@ -15,6 +15,7 @@
 
 #include "store/object.h"
 #include "store/store.h"
+#include "store/store_private.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -305,6 +306,76 @@ static void background_compresses_pages_that_grow_old(void **state)
 	world_end(&world);
 }
 
+static void compact_says_when_a_page_has_to_stay_hot(void **state)
+{
+	unsigned char page[PAGE_SIZE];
+	struct object *object;
+	struct world world;
+	store_ref ref[2];
+	uint64_t slot, pages;
+	unsigned int i;
+
+	world_make(&world, MIB, 0, true);
+	for (i = 0; i < 2; i++) {
+		make_page(page, i);
+		assert_int_equal(store_put(world.store, page, 0, &ref[i]), 0);
+	}
+	/* A page that is being read does not move. */
+	assert_int_equal(reference_decode(ref[0], &slot), REFERENCE_OBJECT);
+	object = store_object(world.store, slot);
+	assert_true(object_pin(object));
+	assert_int_equal(store_compact(world.store, &pages), -ENOSPC);
+	assert_int_equal(pages, 0);
+	assert_false(object_unpin(object));
+	assert_int_equal(store_compact(world.store, &pages), 0);
+	for (i = 0; i < 2; i++)
+		store_drop(world.store, ref[i]);
+	world_end(&world);
+}
+
+/* Three pages of four go, and the housekeeper closes the gaps. */
+static void what_many_pages_took_is_given_back(void **state)
+{
+	enum {
+		PAGES = 8192
+	};
+	unsigned char page[PAGE_SIZE];
+	store_ref *ref = calloc(PAGES, sizeof(*ref));
+	struct arena_usage usage;
+	struct store_stats stats;
+	struct world world;
+	uint64_t full;
+	unsigned int i;
+
+	world_make(&world, 0, 0, true);
+	assert_int_equal(store_start(world.store), 0);
+	for (i = 0; i < PAGES; i++) {
+		make_page(page, i);
+		assert_int_equal(store_put(world.store, page, 0, &ref[i]), 0);
+	}
+	arena_usage(world.arena, &usage);
+	full = usage.total;
+	for (i = 0; i < PAGES; i++)
+		if (i % 4)
+			store_drop(world.store, ref[i]);
+	for (i = 0; i < 100; i++) {
+		store_stats(world.store, &stats);
+		arena_usage(world.arena, &usage);
+		if (usage.total < full * 3 / 10)
+			break;
+		usleep(100000);
+	}
+	assert_in_range(usage.total, stats.compr_data_size, full * 3 / 10);
+	assert_true(stats.pool.pages_compacted > 0);
+	for (i = 0; i < PAGES; i += 4) {
+		make_page(page, i);
+		expect_page(&world, ref[i], page);
+		store_drop(world.store, ref[i]);
+	}
+	world_end(&world);
+	free(ref);
+}
+
 static void damaged_page_is_an_error_and_counted(void **state)
 {
 	unsigned char page[PAGE_SIZE], got[PAGE_SIZE];
@@ -426,7 +497,7 @@ static void at_the_limit_put_fails_and_recovers(void **state)
 	for (i = 0; i < count; i++)
 		store_drop(world.store, ref[i]);
 	assert_int_equal(check_claims(&world, NULL, 0), 0);
-	store_compact(world.store);
+	assert_int_equal(store_compact(world.store, NULL), 0);
 	arena_usage(world.arena, &usage);
 	assert_in_range(usage.total, 0, MIB / 2);
 	free(ref);
@@ -586,7 +657,7 @@ static void *churn(void *argument)
 				shared->failures++;
 		}
 		if (member->number == 0 && i % 2000 == 1999)
-			store_compact(store);
+			store_compact(store, NULL);
 	}
 	store_detach_thread(store);
 	return NULL;
@@ -626,6 +697,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(incompressible_page_is_kept_as_it_is),
 	cmocka_unit_test(full_hot_tier_makes_the_writer_compress),
 	cmocka_unit_test(background_compresses_pages_that_grow_old),
+	cmocka_unit_test(compact_says_when_a_page_has_to_stay_hot),
+	cmocka_unit_test(what_many_pages_took_is_given_back),
 	cmocka_unit_test(damaged_page_is_an_error_and_counted),
 	cmocka_unit_test(reference_to_nothing_is_an_error),
 	cmocka_unit_test(shared_reference_lives_until_the_last_drop),
