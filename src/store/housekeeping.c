@@ -39,11 +39,11 @@
 
 /* What may stay free but not given back when much was freed. */
 #define KEEP_SHIFT 6
-#define KEEP_FLOOR (1u << 20)
+#define KEEP_FLOOR (4u << 20)
 
 /* So much freed is worth a look. */
 #define DUE_SHIFT 6
-#define DUE_FLOOR (1u << 20)
+#define DUE_FLOOR (2u << 20)
 
 struct housekeeping {
 	int64_t ticked;
