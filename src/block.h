@@ -11,9 +11,9 @@
  * of its root, through which zramfsctl finds it (block_open_behind()). When
  * the filesystem at MOUNTPOINT is unmounted and nobody uses it any more, the
  * loop device clears itself and closes the image. That is told by a RELEASE of
- * the handle that made it (BLOCK_HANDLE), upon which the daemon ends, and with
- * its descriptor the zramfs. A daemon that is killed leaves its descriptor the
- * same way: there is nothing to tidy up, ever.
+ * the handle that made it (HANDLE_BLOCK in ops_private.h), upon which the
+ * daemon ends, and with its descriptor the zramfs. A daemon that is killed
+ * leaves its descriptor the same way: there is nothing to tidy up, ever.
  *
  * A struct block is used by one thread. Errors are negative errno, with one
  * line in message that tells the step that failed and why.
@@ -27,9 +27,6 @@
 #include <sys/types.h>
 
 #include "options.h"
-
-/* The handle of who made the file that the device is made of. */
-#define BLOCK_HANDLE UINT64_C(1)
 
 struct block;
 

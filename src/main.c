@@ -221,7 +221,9 @@ static struct service new_service(const struct options *options)
 		.link = -1,
 		.owner = getuid(),
 		.writeback = options->writeback,
+		.noopen = options->noopen,
 		.block = options->block,
+		.noatime = options->noatime,
 	};
 }
 

@@ -12,6 +12,9 @@
 #include <linux/fuse.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "log.h"
 
 void ops_caller(fuse_req_t req, struct fs_caller *caller)
 {
@@ -28,13 +31,29 @@ void ops_reply_error(fuse_req_t req, int error)
 	fuse_reply_err(req, -error);
 }
 
-void ops_entry(const struct fs_entry *from, struct fuse_entry_param *to)
+/*
+ * The kernel may ask for attributes that have run out before it reads from its
+ * page cache: so they do when atime has to move then. See op_getattr().
+ */
+static double attr_timeout(fuse_req_t req, fuse_ino_t ino)
+{
+	const struct service *service = ops_service(req);
+	double holds;
+
+	if (!service->noopen || service->noatime)
+		return OPS_TIMEOUT;
+	holds = fs_atime_holds(service->fs, ino);
+	return holds < OPS_TIMEOUT ? holds : OPS_TIMEOUT;
+}
+
+void ops_entry(fuse_req_t req, const struct fs_entry *from,
+	       struct fuse_entry_param *to)
 {
 	memset(to, 0, sizeof(*to));
 	to->ino = from->ino;
 	to->generation = from->generation;
 	to->attr = from->attr;
-	to->attr_timeout = OPS_TIMEOUT;
+	to->attr_timeout = attr_timeout(req, from->ino);
 	to->entry_timeout = OPS_TIMEOUT;
 }
 
@@ -50,7 +69,6 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 {
 	struct service *service = userdata;
 	unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO |
-			      FUSE_CAP_ATOMIC_O_TRUNC |
 			      FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_IOCTL_DIR |
 			      FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
 			      FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_POSIX_ACL |
@@ -60,6 +78,16 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 	/* DONT_MASK: a parent's default ACL takes the place of the umask. */
 	if (service->writeback)
 		wanted |= FUSE_CAP_WRITEBACK_CACHE;
+	if (service->noopen &&
+	    !(connection->capable & FUSE_CAP_NO_OPEN_SUPPORT)) {
+		log_line(LOG_WARNING,
+			 "this kernel cannot open files without asking: it "
+			 "will ask");
+		service->noopen = false;
+	}
+	/* Truncating as part of opening: else the kernel asks for that. */
+	wanted |= service->noopen ? FUSE_CAP_NO_OPEN_SUPPORT
+				  : FUSE_CAP_ATOMIC_O_TRUNC;
 	connection->want = wanted & connection->capable;
 	connection->max_write =
 		service->block ? REQUEST_DATA_BLOCK : REQUEST_DATA_MAX;
@@ -79,7 +107,7 @@ static void reply_entry(fuse_req_t req, int error, const struct fs_entry *entry)
 		ops_reply_error(req, error);
 		return;
 	}
-	ops_entry(entry, &param);
+	ops_entry(req, entry, &param);
 	fuse_reply_entry(req, &param);
 }
 
@@ -198,17 +226,32 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 
 /* --- attributes -------------------------------------------------------- */
 
+static void reply_attr(fuse_req_t req, fuse_ino_t ino, const struct stat *attr)
+{
+	fuse_reply_attr(req, attr, attr_timeout(req, ino));
+}
+
+/*
+ * By descriptor (fi is there), the kernel asks before a read(2) that gets to
+ * the end of the file, if attributes have run out; the page cache may answer
+ * the read itself. For a moved atime to be among them, it moves first.
+ *
+ * With FUSE_AUTO_INVAL_DATA it would ask before any read(2); but it would also
+ * drop a file's pages from its cache after each write, for mtime has changed.
+ */
 static void op_getattr(fuse_req_t req, fuse_ino_t ino,
 		       struct fuse_file_info *fi)
 {
 	struct stat attr;
 	int error;
 
+	if (fi && attr_timeout(req, ino) == 0 && ops_is_reading(req))
+		ops_accessed(req, ino);
 	error = fs_getattr(ops_fs(req), ino, &attr);
 	if (error)
 		ops_reply_error(req, error);
 	else
-		fuse_reply_attr(req, &attr, OPS_TIMEOUT);
+		reply_attr(req, ino, &attr);
 }
 
 /*
@@ -245,6 +288,21 @@ static int may_set_nothing(fuse_req_t req, fuse_ino_t ino)
 	    ops_is_capable(req, CAP_FOWNER))
 		return 0;
 	return -EPERM;
+}
+
+/*
+ * open(2) with O_TRUNC of a file that is empty, where the kernel asks for that
+ * apart: unlike truncate(2), which looks the same, it is a modification.
+ */
+static bool is_truncating_open(fuse_req_t req, fuse_ino_t ino,
+			       unsigned int valid)
+{
+	struct stat attr;
+
+	return ops_service(req)->noopen &&
+	       (valid & (FATTR_SIZE | FATTR_FH)) == FATTR_SIZE &&
+	       !fs_getattr(ops_fs(req), ino, &attr) && !attr.st_size &&
+	       ops_system_call(req, NULL) != SYS_truncate;
 }
 
 static unsigned int setattr_valid(unsigned int from)
@@ -288,6 +346,8 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
 	error = ops_may_setattr(req, ino, to_set, fi != NULL);
 	if (!error && nothing)
 		error = may_set_nothing(req, ino);
+	if (is_truncating_open(req, ino, to_set))
+		valid |= FS_SET_MTIME_NOW;
 	if (request_current()->kill_priv || nothing ||
 	    (to_set & (FATTR_UID | FATTR_GID)))
 		valid |= FS_SET_KILL_PRIV | ops_kill_sgid(req, ino);
@@ -296,7 +356,7 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
 	if (error)
 		ops_reply_error(req, error);
 	else
-		fuse_reply_attr(req, &result, OPS_TIMEOUT);
+		reply_attr(req, ino, &result);
 }
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Up to the capabilities; before them come at most 65536 groups. */
@@ -106,4 +107,86 @@ int ops_before_write(fuse_req_t req, fuse_ino_t ino)
 		return 0;
 	valid = ops_kill_sgid(req, ino);
 	return valid ? fs_setattr(ops_fs(req), ino, valid, &attr, &attr) : 0;
+}
+
+/* --- what it is at ----------------------------------------------------- */
+
+/* From /proc/PID/NAME, terminated; false where it cannot be read. */
+static bool read_proc(pid_t pid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	length = read(fd, text, size - 1);
+	close(fd);
+	if (length <= 0)
+		return false;
+	text[length] = '\0';
+	return true;
+}
+
+/* A descriptor of the caller's was opened with O_NOATIME. */
+static bool is_noatime(pid_t pid, unsigned long fd)
+{
+	char name[48], text[256], *flags;
+
+	snprintf(name, sizeof(name), "fdinfo/%lu", fd);
+	if (!read_proc(pid, name, text, sizeof(text)))
+		return false;
+	flags = strstr(text, "flags:");
+	return flags &&
+	       (strtoul(flags + strlen("flags:"), NULL, 8) & O_NOATIME);
+}
+
+/*
+ * /proc/PID/syscall has the number of the system call, and its arguments in
+ * hexadecimal; or, where it is in none (io_uring's threads), a word or -1.
+ */
+long ops_system_call(fuse_req_t req, unsigned long argument[2])
+{
+	pid_t pid = fuse_req_ctx(req)->pid;
+	unsigned long one, two;
+	char text[256];
+	long call;
+
+	if (!pid || !read_proc(pid, "syscall", text, sizeof(text)) ||
+	    sscanf(text, "%ld %lx %lx", &call, &one, &two) != 3)
+		return -1;
+	if (argument) {
+		argument[0] = one;
+		argument[1] = two;
+	}
+	return call;
+}
+
+bool ops_is_reading(fuse_req_t req)
+{
+	pid_t pid = fuse_req_ctx(req)->pid;
+	unsigned long argument[2];
+
+	switch (ops_system_call(req, argument)) {
+	case SYS_lseek: /* wants to know where the end is */
+	case SYS_write: /* likewise, with writeback */
+	case SYS_pwrite64:
+	case SYS_writev:
+	case SYS_pwritev:
+	case SYS_pwritev2:
+		return false;
+	case SYS_read:
+	case SYS_pread64:
+	case SYS_readv:
+	case SYS_preadv:
+	case SYS_preadv2:
+	case SYS_splice:
+	case SYS_copy_file_range:
+		return !is_noatime(pid, argument[0]);
+	case SYS_sendfile:
+		return !is_noatime(pid, argument[1]);
+	}
+	return true;
 }

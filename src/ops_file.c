@@ -29,12 +29,28 @@ static bool must_see_reads(fuse_req_t req, fuse_ino_t ino,
 	       !ops_service(req)->noatime && fs_atime_is_due(ops_fs(req), ino);
 }
 
-static void open_flags(struct fuse_file_info *fi)
+/*
+ * Who fills an empty file and cannot read it gains nothing from the page cache:
+ * what it writes would be dropped when the file is first read, for then atime
+ * has to move. Past it, a write is one request; else it is cut where it begins
+ * within a page, and the first one is preceded by a question for
+ * security.capability. Not with writeback, where writes are gathered there.
+ */
+static bool only_fills(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	return (fi->flags & O_ACCMODE) == O_WRONLY &&
+	       !ops_service(req)->writeback;
+}
+
+static void open_flags(fuse_req_t req, struct fuse_file_info *fi, bool empty)
 {
 	fi->noflush = 1;
-	if (fi->flags & O_DIRECT) {
-		fi->direct_io = 1;
+	fi->fh = HANDLE_OPENED;
+	if (fi->flags & O_DIRECT)
 		request_current()->parallel_direct_writes = true;
+	if ((fi->flags & O_DIRECT) || (empty && only_fills(req, fi))) {
+		fi->direct_io = 1;
+		fi->fh |= HANDLE_DIRECT;
 	}
 }
 
@@ -58,19 +74,19 @@ void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		ops_reply_error(req, error);
 		return;
 	}
-	ops_entry(&entry, &param);
+	ops_entry(req, &entry, &param);
 	fi->keep_cache = 1;
-	open_flags(fi);
+	open_flags(req, fi, true);
 	/* There, only one file is ever made. */
 	if (ops_service(req)->block)
-		fi->fh = BLOCK_HANDLE;
+		fi->fh |= HANDLE_BLOCK;
 	fuse_reply_create(req, &param, fi);
 }
 
 /* The device that it was for is gone: see block.h. */
 void ops_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	if (fi->fh == BLOCK_HANDLE)
+	if (fi->fh & HANDLE_BLOCK)
 		transport_end(ops_service(req)->transport, true);
 	fuse_reply_err(req, 0);
 }
@@ -95,6 +111,11 @@ void ops_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	int error;
 
+	/* The kernel remembers this; it then has the flags' default: 0. */
+	if (ops_service(req)->noopen) {
+		fuse_reply_err(req, ENOSYS);
+		return;
+	}
 	error = ops_may_open(req, ino, fi->flags);
 	if (!error && (fi->flags & O_TRUNC))
 		error = truncate_at_open(req, ino);
@@ -103,11 +124,18 @@ void ops_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	fi->keep_cache = !must_see_reads(req, ino, fi);
-	open_flags(fi);
+	open_flags(req, fi, fi->flags & O_TRUNC);
 	fuse_reply_open(req, fi);
 }
 
 /* --- data -------------------------------------------------------------- */
+
+/* Where opening tells nothing, it matters what the page cache may have. */
+static void keeps_pages(fuse_req_t req, fuse_ino_t ino)
+{
+	if (ops_service(req)->noopen)
+		fs_keeps_pages(ops_fs(req), ino);
+}
 
 /*
  * A read for a descriptor that cannot read is the kernel's own, of a page that
@@ -115,8 +143,7 @@ void ops_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
  */
 static bool is_seen_read(const struct fuse_file_info *fi)
 {
-	return !(fi->flags & O_NOATIME) &&
-	       (fi->flags & O_ACCMODE) != O_WRONLY;
+	return !(fi->flags & O_NOATIME) && (fi->flags & O_ACCMODE) != O_WRONLY;
 }
 
 void ops_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
@@ -137,6 +164,7 @@ void ops_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 	}
 	if (is_seen_read(fi))
 		ops_accessed(req, ino);
+	keeps_pages(req, ino);
 	fuse_reply_buf(req, reply, length);
 }
 
@@ -145,7 +173,11 @@ void ops_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 {
 	ssize_t length;
 
-	length = ops_before_write(req, ino);
+	length = ops_may_write(req, ino, fi);
+	if (!length)
+		length = ops_before_write(req, ino);
+	if (!(fi->fh & HANDLE_DIRECT) && !(fi->flags & O_DIRECT))
+		keeps_pages(req, ino);
 	if (!length)
 		length = fs_write(ops_fs(req), ino, data, size, offset,
 				  request_current()->kill_priv);
@@ -188,8 +220,12 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t source, off_t source_offset,
 			 off_t target_offset, struct fuse_file_info *target_fi,
 			 size_t length, int flags)
 {
-	ssize_t copied;
+	ssize_t copied = ops_may_write(req, target, target_fi);
 
+	if (copied) {
+		ops_reply_error(req, copied);
+		return;
+	}
 	if (length > COPY_MAX)
 		length = COPY_MAX;
 	copied = fs_copy_range(ops_fs(req), source, source_offset, target,
@@ -229,7 +265,7 @@ static bool fill(void *context, const char *name, const struct fs_entry *entry,
 	size_t length;
 
 	if (listing->plus) {
-		ops_entry(entry, &param);
+		ops_entry(listing->req, entry, &param);
 		/* "." and ".." are not looked up: no inode number for them. */
 		if (!strcmp(name, ".") || !strcmp(name, ".."))
 			param.ino = 0;

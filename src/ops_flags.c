@@ -6,7 +6,8 @@
  * (inode_permission(), may_open(), may_setattr(), xattr_permission(),
  * vfs_fallocate()); FUSE has no way to tell it that a file is. So the same is
  * checked here, when the request comes. By the kernel's rule, who has a file
- * open for writing goes on writing.
+ * open for writing goes on writing; but not with the noopen option, where
+ * nobody knows who opened a file before.
  */
 #include "ops_private.h"
 
@@ -35,17 +36,31 @@ int ops_may_open(fuse_req_t req, fuse_ino_t ino, int how)
 	return 0;
 }
 
+int ops_may_write(fuse_req_t req, fuse_ino_t ino,
+		  const struct fuse_file_info *fi)
+{
+	unsigned int flags;
+
+	if (!ops_service(req)->noopen || (fi->fh & HANDLE_OPENED))
+		return 0;
+	flags = fs_flags(ops_fs(req), ino);
+	if ((flags & FS_IMMUTABLE_FL) ||
+	    ((flags & FS_APPEND_FL) && !(fi->flags & O_APPEND)))
+		return -EPERM;
+	return 0;
+}
+
 int ops_may_setattr(fuse_req_t req, fuse_ino_t ino, unsigned int valid,
 		    bool by_descriptor)
 {
 	unsigned int flags = fs_flags(ops_fs(req), ino);
+	unsigned int fixed = ops_service(req)->noopen ? FIXED : FS_APPEND_FL;
 
 	if (!(flags & FIXED))
 		return 0;
 	/* ftruncate(2), or the kernel's own: times that it has kept. */
 	if (by_descriptor)
-		return (valid & FATTR_SIZE) && (flags & FS_APPEND_FL) ? -EPERM
-								      : 0;
+		return (valid & FATTR_SIZE) && (flags & fixed) ? -EPERM : 0;
 	if (valid & (FATTR_SIZE | FATTR_MODE | FATTR_UID | FATTR_GID))
 		return -EPERM;
 	if (((valid & FATTR_ATIME) && !(valid & FATTR_ATIME_NOW)) ||

@@ -23,6 +23,16 @@
  */
 #define OPS_TIMEOUT 1e9 /* seconds */
 
+/*
+ * What a file was opened as: in its handle, which the kernel sends along. 0
+ * where it did not ask.
+ */
+enum ops_handle {
+	HANDLE_BLOCK = 1 << 0,	/* see block.h */
+	HANDLE_OPENED = 1 << 1, /* by our leave */
+	HANDLE_DIRECT = 1 << 2, /* the page cache has no part in it */
+};
+
 static inline struct service *ops_service(fuse_req_t req)
 {
 	return fuse_req_userdata(req);
@@ -54,10 +64,29 @@ unsigned int ops_kill_sgid(fuse_req_t req, fuse_ino_t ino);
 /* Do so, before the contents change, if the kernel asks for it. */
 int ops_before_write(fuse_req_t req, fuse_ino_t ino);
 
+/*
+ * The number of the system call that the caller is in, and its first two
+ * arguments (NULL: not wanted); -1 where that cannot be told. A caller of
+ * another architecture (32 bits) has other numbers.
+ */
+long ops_system_call(fuse_req_t req, unsigned long argument[2]);
+
+/*
+ * The caller is in a system call that reads a file, and whose reading counts
+ * (O_NOATIME). True where that cannot be told.
+ */
+bool ops_is_reading(fuse_req_t req);
+
 /* --- ops_flags.c ------------------------------------------------------- */
 
 /* What immutable and append-only allow: 0 or -EPERM. how: open(2)'s flags. */
 int ops_may_open(fuse_req_t req, fuse_ino_t ino, int how);
+/*
+ * The same for a write, for those whose opening was not asked for: for all
+ * others, it is 0. fi: what was opened.
+ */
+int ops_may_write(fuse_req_t req, fuse_ino_t ino,
+		  const struct fuse_file_info *fi);
 /* valid: FATTR_...; by_descriptor: it is FATTR_FH, too. */
 int ops_may_setattr(fuse_req_t req, fuse_ino_t ino, unsigned int valid,
 		    bool by_descriptor);
@@ -80,7 +109,8 @@ static inline void ops_accessed(fuse_req_t req, fuse_ino_t ino)
 void ops_reply_error(fuse_req_t req, int error);
 
 /* From fs.h's terms to FUSE's, with the timeouts. */
-void ops_entry(const struct fs_entry *from, struct fuse_entry_param *to);
+void ops_entry(fuse_req_t req, const struct fs_entry *from,
+	       struct fuse_entry_param *to);
 
 void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		mode_t mode, struct fuse_file_info *fi);

@@ -141,6 +141,12 @@ static int set_writeback(struct parse *parse, const char *value)
 	return 0;
 }
 
+static int set_noopen(struct parse *parse, const char *value)
+{
+	parse->options->noopen = true;
+	return 0;
+}
+
 static int set_block(struct parse *parse, const char *value)
 {
 	static const char *const names[] = {"ext4", "xfs", "btrfs"};
@@ -208,6 +214,7 @@ static const struct own_option {
 	{"dedup", set_dedup, "on or off"},
 	{"threads", set_threads, "a whole number from 1 to 256"},
 	{"writeback", set_writeback, NULL},
+	{"noopen", set_noopen, NULL},
 	{"block", set_block, "ext4, xfs or btrfs"},
 	{"mkfs_opts", set_mkfs_opts, "words for mkfs, with spaces between"},
 	{"mount_opts", set_mount_opts, "options for mount, as in a\\,b"},
@@ -491,6 +498,8 @@ static int check_block(const struct parse *parse)
 			wrong = impossible[i];
 	if (options->writeback)
 		wrong = "writeback";
+	if (options->noopen)
+		wrong = "noopen";
 	if (parse->nr_inodes_given)
 		wrong = "nr_inodes=";
 	return wrong ? options_fail(&parse->message, -EINVAL,

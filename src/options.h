@@ -33,8 +33,9 @@ struct options {
 	bool dedup;
 	unsigned int threads; /* workers; default from the number of CPUs */
 	bool writeback;
-	bool keeper;	   /* one who starts another worker */
-	bool low_latency;  /* see awake.h */
+	bool noopen;	  /* the kernel need not tell of opening */
+	bool keeper;	  /* one who starts another worker */
+	bool low_latency; /* see awake.h */
 	bool low_latency_given;
 	bool noatime;	   /* passed on to FUSE, too */
 	const char *block; /* ext4, xfs or btrfs; NULL: keep files */

@@ -49,6 +49,7 @@ const char *options_help(void)
 	       "How it runs:\n"
 	       "  threads=N             1 to 256 [CPUs, but 2 to 16]\n"
 	       "  writeback             let the kernel gather writes\n"
+	       "  noopen                open files without asking\n"
 	       "  low_latency=on|off    keep idle processors awake while "
 	       "requests come fast\n"
 	       "                        [on with up to 8 CPUs, as root]\n"

@@ -35,8 +35,9 @@ struct service {
 	struct transport *transport;
 	uid_t owner; /* who started the daemon */
 	bool writeback;
+	bool noopen;		    /* files are opened without asking */
 	bool block;		    /* see block.h */
-	bool noatime; /* reading moves no atime */
+	bool noatime;		    /* reading moves no atime */
 	unsigned int max_read;	    /* as mounted with; 0: no bound */
 	_Atomic uint64_t mem_limit; /* as asked for; 0: none */
 	uint64_t process_begin;	    /* what the process took when it began */

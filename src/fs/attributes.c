@@ -38,20 +38,25 @@ bool fs_has_sgid(struct fs *fs, ino_t ino)
 }
 
 /* sgid without group execution once meant mandatory locking: it stays. */
-static uint32_t privileges(uint32_t mode)
+static uint32_t privileges(uint32_t mode, bool kill_priv)
 {
-	uint32_t bits = mode & (S_ISUID | INODE_CAPABLE);
+	uint32_t bits = mode & INODE_CAPABLE;
 
+	if (!kill_priv)
+		return bits;
+	bits |= mode & S_ISUID;
 	if ((mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP))
 		bits |= S_ISGID;
 	return bits;
 }
 
-bool attributes_has_privileges(const struct fs *fs, const struct inode *inode)
+bool attributes_has_privileges(const struct fs *fs, const struct inode *inode,
+			       bool kill_priv)
 {
 	/* Relaxed: the answer is looked at again under the lock. */
-	return privileges(atomic_load_explicit(&inode->mode,
-					       memory_order_relaxed)) != 0;
+	return privileges(
+		       atomic_load_explicit(&inode->mode, memory_order_relaxed),
+		       kill_priv) != 0;
 }
 
 static void kill(struct fs *fs, struct inode *inode, uint32_t bits)
@@ -61,9 +66,10 @@ static void kill(struct fs *fs, struct inode *inode, uint32_t bits)
 	inode->mode &= ~bits;
 }
 
-void attributes_kill_privileges(struct fs *fs, struct inode *inode)
+void attributes_kill_privileges(struct fs *fs, struct inode *inode,
+				bool kill_priv)
 {
-	kill(fs, inode, privileges(inode->mode));
+	kill(fs, inode, privileges(inode->mode, kill_priv));
 }
 
 /*
@@ -167,7 +173,7 @@ static int set_attributes(struct fs *fs, struct inode *inode,
 		inode->gid = attr->st_gid;
 	fault_point("privileges to be taken");
 	if ((valid & FS_SET_KILL_PRIV) && !S_ISDIR(inode->mode))
-		attributes_kill_privileges(fs, inode);
+		attributes_kill_privileges(fs, inode, true);
 	if (valid & FS_SET_KILL_SGID)
 		kill(fs, inode, inode->mode & S_ISGID);
 	set_times(inode, valid, attr);

@@ -274,8 +274,7 @@ static int publish_exclusive(struct write *write)
 				write->last);
 		return err;
 	}
-	if (write->kill_privileges)
-		attributes_kill_privileges(fs, inode);
+	attributes_kill_privileges(fs, inode, write->kill_privileges);
 	/*
 	 * The size first: after a crash in between the file ends in a hole,
 	 * and not in bytes past its end that are not zero.
@@ -291,8 +290,8 @@ static int publish_exclusive(struct write *write)
 static bool may_share(const struct write *write)
 {
 	return write->nr_partial < 2 && write->end <= file_size(write->inode) &&
-	       !(write->kill_privileges &&
-		 attributes_has_privileges(write->fs, write->inode));
+	       !attributes_has_privileges(write->fs, write->inode,
+					  write->kill_privileges);
 }
 
 static bool bases_are_current(const struct write *write)

@@ -175,6 +175,16 @@ void fs_accessed(struct fs *fs, ino_t ino);
 bool fs_atime_is_due(struct fs *fs, ino_t ino);
 
 /*
+ * For a caller that does not see all reads, as it keeps pages of files: it says
+ * so for each file of which it does (from then on); and asks for how many
+ * seconds reads of the file that it does not see would leave atime alone. 0:
+ * the next one would move it. INFINITY: none ever does. As long as no pages are
+ * kept, no more than a day, for then the first read moves atime.
+ */
+void fs_keeps_pages(struct fs *fs, ino_t ino);
+double fs_atime_holds(struct fs *fs, ino_t ino);
+
+/*
  * The flags of chattr(1), FS_..._FL of <linux/fs.h>. Immutable and append-only
  * are kept here as far as names go (-EPERM); the caller keeps them else.
  * -EOPNOTSUPP: there are others.
@@ -227,7 +237,8 @@ ssize_t fs_read(struct fs *fs, ino_t ino, void *buffer, size_t size,
 /*
  * All of size bytes, or an error and nothing changed: -ENOSPC, -EFBIG, -EIO.
  * More than 1 MiB goes by pieces: short when one after the first fails.
- * kill_priv: as FS_SET_KILL_PRIV.
+ * Takes security.capability away; with kill_priv all that FS_SET_KILL_PRIV
+ * does.
  */
 ssize_t fs_write(struct fs *fs, ino_t ino, const void *buffer, size_t size,
 		 off_t offset, bool kill_priv);

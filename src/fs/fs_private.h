@@ -161,11 +161,14 @@ void file_release(struct fs *fs, struct inode *inode);
 /* --- attributes.c ------------------------------------------------------ */
 
 /*
- * Take suid, sgid (when group-executable) and security.capability away, under
- * the exclusive inode lock; touches no times. Asking needs no lock.
+ * What a write takes away: security.capability always, as from whoever writes;
+ * with kill_priv suid and sgid (when group-executable), too. Killing is under
+ * the exclusive inode lock and touches no times. Asking needs no lock.
  */
-bool attributes_has_privileges(const struct fs *fs, const struct inode *inode);
-void attributes_kill_privileges(struct fs *fs, struct inode *inode);
+bool attributes_has_privileges(const struct fs *fs, const struct inode *inode,
+			       bool kill_priv);
+void attributes_kill_privileges(struct fs *fs, struct inode *inode,
+				bool kill_priv);
 
 /* --- limits.c ---------------------------------------------------------- */
 

@@ -38,6 +38,11 @@
 #define INODE_NOATIME	0x100000u
 #define INODE_FLAGS \
 	(INODE_IMMUTABLE | INODE_APPEND | INODE_NODUMP | INODE_NOATIME)
+/*
+ * Likewise: somebody may keep pages of the file, so that not all reads are
+ * seen. See fs_keeps_pages().
+ */
+#define INODE_KEPT 0x200000u
 /* What a directory passes on. */
 #define INODE_INHERITED (INODE_NODUMP | INODE_NOATIME)
 

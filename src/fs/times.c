@@ -11,6 +11,7 @@
  * ordered by them.
  */
 #include <errno.h>
+#include <math.h>
 #include <time.h>
 
 #include "fs/fs_private.h"
@@ -94,13 +95,14 @@ struct timespec inode_show_ctime(struct inode *inode)
 	return inode_timespec(ctime & ~INODE_CTIME_SEEN);
 }
 
+#define DAY (24 * 60 * 60 * NSEC_PER_SEC)
+
 static bool atime_is_due(const struct inode *inode, int64_t now)
 {
 	int64_t atime = inode->atime;
-	const int64_t day = 24 * 60 * 60 * NSEC_PER_SEC;
 
 	return atime <= inode->mtime || atime <= inode->ctime ||
-	       now - day >= atime;
+	       now - DAY >= atime;
 }
 
 void fs_accessed(struct fs *fs, ino_t ino)
@@ -118,4 +120,31 @@ bool fs_atime_is_due(struct fs *fs, ino_t ino)
 
 	return inode && !(inode->mode & INODE_NOATIME) &&
 	       atime_is_due(inode, inode_now());
+}
+
+void fs_keeps_pages(struct fs *fs, ino_t ino)
+{
+	struct inode *inode = inode_get(fs, ino);
+
+	if (!inode || (inode->mode & INODE_KEPT))
+		return;
+	/* Against those who change the mode in more than one step. */
+	inode_lock_shared(fs, ino);
+	atomic_fetch_or_explicit(&inode->mode, INODE_KEPT,
+				 memory_order_relaxed);
+	inode_unlock(fs, ino);
+}
+
+double fs_atime_holds(struct fs *fs, ino_t ino)
+{
+	const struct inode *inode = inode_get(fs, ino);
+	int64_t now = inode_now();
+
+	if (!inode || !S_ISREG(inode->mode) || (inode->mode & INODE_NOATIME))
+		return INFINITY;
+	if (!(inode->mode & INODE_KEPT))
+		return (double)DAY / NSEC_PER_SEC;
+	if (atime_is_due(inode, now))
+		return 0;
+	return (double)(inode->atime + DAY - now) / NSEC_PER_SEC;
 }

@@ -74,7 +74,7 @@ static const char *const pieces[] = {
 	"k",	    "M",	   "t",		 "0",	     "7",
 	"4294967",  "18446744",	   "-",		 "rw",	     "x-y",
 	"fsname=",  "allow_other", "\\",	 "1",	     "64",
-	"context=",
+	"context=", "noopen",
 };
 
 static void input(void)

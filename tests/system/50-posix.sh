@@ -31,3 +31,4 @@ posix() { # OPTIONS: each program's own TAP lines are counted into ours
 
 posix "size=1g"
 ! on_zramfs || posix "size=1g,writeback"
+! on_zramfs || posix "size=1g,noopen"

@@ -41,3 +41,40 @@ cat >"$TEST_DIR/known" <<'END'
 END
 ! on_zramfs || check "what differs, differs as documented" differences
 ! on_zramfs || check "check is clean" "$CTL" check --verify "$MNT"
+
+# --- with noopen, what else differs ------------------------------------------
+
+on_zramfs || exit
+mount_fs size=1g,noopen
+mkdir "$MNT/calls"
+cat >"$TEST_DIR/known" <<'END'
++ftruncate(fd, 8) = EPERM; d/f; d; d/h
++mmap and look = 120; f; .
++open("d/f", O_WRONLY | O_APPEND) < 0 = 0; d/f; d; d/h
++open("d/f", O_WRONLY) < 0 = 0; d/f; d; d/h
++open("d/f", O_WRONLY) < 0 = 0; d/f; d; d/h
++pwrite(fd, "x", 1, 0) = EPERM; d/f; d; d/h
++pwrite(fd, "x", 1, 0) = EPERM; d/f; d; d/h
++read(fd, buffer, 10) = 10; f
++read(fd, buffer, 10) = 10; f
++sendfile(null, fd, &at, 100) = 100; f; .
++splice(fd, &at, p[1], NULL, 100, 0) = 100; f; .
+-ftruncate(fd, 8) = 0; d/f mc size 10->8; d; d/h
+-mmap and look = 120; f a; .
+-open("d/f", O_WRONLY | O_APPEND) < 0 = 1; d/f; d; d/h
+-open("d/f", O_WRONLY) < 0 = 1; d/f; d; d/h
+-open("d/f", O_WRONLY) < 0 = 1; d/f; d; d/h
+-pwrite(fd, "x", 1, 0) = 1; d/f mc; d; d/h
+-pwrite(fd, "x", 1, 0) = 1; d/f mc; d; d/h
+-read(fd, buffer, 10) = 10; f a
+-read(fd, buffer, 10) = 10; f a
+-sendfile(null, fd, &at, 100) = 100; f a; .
+-splice(fd, &at, p[1], NULL, 100, 0) = 100; f a; .
+END
+noopen_differences() {
+	same >/dev/null
+	diff --minimal -U 0 "$TEST_DIR/want" "$TEST_DIR/got" |
+		grep '^[-+][^-+]' | sort | diff -u "$TEST_DIR/known" -
+}
+check "what differs with noopen, differs as documented" noopen_differences
+check "then check is clean, too" "$CTL" check --verify "$MNT"

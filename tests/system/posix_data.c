@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/sendfile.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -502,6 +502,56 @@ CASE(vectors_and_splices_write_the_same)
 	EXPECT_EQ(splice(p[0], NULL, copy, &at, 4096, 0), 4096);
 	EXPECT(bytes_are(copy, 100, 3000, 'a'));
 	EXPECT(bytes_are(copy, 3100, 996, 'b'));
+}
+
+/* It may go another way than what one writes who can read it back. */
+CASE(what_one_writes_who_cannot_read_is_seen_by_all)
+{
+	int fd = OK(open("f", O_WRONLY | O_CREAT | O_EXCL, 0644));
+	int reader = OK(open("f", O_RDWR)),
+	    null = OK(open("/dev/zero", O_RDONLY));
+	int p[2];
+	off_t at = 0;
+	char *map;
+
+	write_bytes(fd, 0, 2 * PAGE + 10, 'a');
+	EXPECT(bytes_are(reader, 0, 2 * PAGE + 10, 'a'));
+	map = OK(mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      reader, 0));
+	EXPECT_EQ(map[PAGE + 100], 'a');
+	/* Not aligned, and in the middle of what others have mapped. */
+	write_bytes(fd, PAGE + 99, 3, 'b');
+	EXPECT_EQ(map[PAGE + 98], 'a');
+	EXPECT_EQ(map[PAGE + 100], 'b');
+	EXPECT(bytes_are(reader, PAGE + 99, 3, 'b'));
+	/* What they have stored, and nobody has written back, stays. */
+	map[PAGE + 200] = 'c';
+	map[10] = 'c';
+	write_bytes(fd, PAGE + 300, 3, 'd');
+	EXPECT(bytes_are(reader, PAGE + 200, 1, 'c'));
+	EXPECT(bytes_are(reader, 10, 1, 'c'));
+	EXPECT_EQ(map[PAGE + 200], 'c');
+	EXPECT_EQ(map[PAGE + 302], 'd');
+	/* From a mapping of the file itself, even of the same page. */
+	EXPECT_EQ(pwrite(fd, map + PAGE, PAGE, 2 * PAGE), PAGE);
+	EXPECT_EQ(pwrite(fd, map, PAGE, 0), PAGE);
+	EXPECT_EQ(map[2 * PAGE + 302], 'd');
+	EXPECT(bytes_are(reader, 10, 1, 'c'));
+	EXPECT_EQ(size_of(fd), 3 * PAGE);
+
+	OK(pipe(p));
+	EXPECT_EQ(write(p[1], "pipe", 4), 4);
+	at = 3 * PAGE - 2;
+	EXPECT_EQ(splice(p[0], NULL, fd, &at, 4, 0), 4);
+	EXPECT_EQ(map[3 * PAGE - 1], 'i');
+	EXPECT_EQ(map[3 * PAGE + 1], 'e');
+	OK(lseek(fd, 0, SEEK_SET));
+	EXPECT_EQ(sendfile(fd, null, NULL, 100), 100);
+	EXPECT(bytes_are(reader, 0, 100, 0));
+	OK(ftruncate(fd, 50));
+	write_bytes(fd, 100, 1, 'z');
+	EXPECT(bytes_are(reader, 50, 50, 0));
+	EXPECT_EQ(map[100], 'z');
 }
 
 CASE(direct_io_and_page_cache_show_the_same)

@@ -177,6 +177,19 @@ CASE(a_write_takes_capabilities_away)
 	write_bytes(fd, 0, 1, 'x');
 	close(fd);
 	FAILS(getxattr("f", "security.capability", value, 32), ENODATA);
+
+	/* Nor does it matter who opened the file, how and when. */
+	fd = OK(open("f", O_WRONLY | O_TRUNC));
+	OK(setxattr("f", "security.capability", raw, sizeof(raw), 0));
+	write_bytes(fd, 0, 1, 'x');
+	close(fd);
+	FAILS(getxattr("f", "security.capability", value, 32), ENODATA);
+
+	fd = OK(open("g", O_WRONLY | O_CREAT | O_EXCL, 0755));
+	OK(setxattr("g", "security.capability", raw, sizeof(raw), 0));
+	write_bytes(fd, 0, 1, 'x');
+	close(fd);
+	FAILS(getxattr("g", "security.capability", value, 32), ENODATA);
 }
 
 /* --- ACLs ------------------------------------------------------------------

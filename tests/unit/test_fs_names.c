@@ -6,6 +6,7 @@
 #include "fs_world.h"
 
 #include <linux/fs.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/sysmacros.h>
@@ -1118,6 +1119,40 @@ static void test_atime_moves_when_it_is_due(void **state)
 	assert_true(fs_atime_is_due(world->fs, file));
 }
 
+static void test_how_long_reads_unseen_leave_atime_alone(void **state)
+{
+	struct world *world = *state;
+	ino_t file = make_file(world, ROOT, "f");
+	struct stat attr;
+
+	/* With no pages of it elsewhere, the first read is seen. */
+	assert_true(fs_atime_is_due(world->fs, file));
+	assert_float_equal(fs_atime_holds(world->fs, file), 86400, 0.001);
+	fs_keeps_pages(world->fs, file);
+	assert_float_equal(fs_atime_holds(world->fs, file), 0, 0);
+
+	attr = attributes(world, file);
+	attr.st_atim.tv_sec -= 3600;
+	attr.st_mtim.tv_sec = attr.st_ctim.tv_sec = attr.st_atim.tv_sec - 10;
+	assert_int_equal(fs_setattr(world->fs, file,
+				    FS_SET_ATIME | FS_SET_MTIME | FS_SET_CTIME,
+				    &attr, &attr),
+			 0);
+	assert_float_equal(fs_atime_holds(world->fs, file), 82800, 60);
+
+	/* What is remembered of it is no permission, and outlives chmod(2). */
+	attr.st_mode = 0600;
+	assert_int_equal(fs_setattr(world->fs, file, FS_SET_MODE, &attr, &attr),
+			 0);
+	assert_int_equal(attributes(world, file).st_mode, S_IFREG | 0600);
+	assert_float_equal(fs_atime_holds(world->fs, file), 0, 0);
+
+	assert_int_equal(fs_set_flags(world->fs, file, FS_NOATIME_FL), 0);
+	assert_true(isinf(fs_atime_holds(world->fs, file)));
+	assert_true(isinf(fs_atime_holds(world->fs, ROOT)));
+	world_check(world);
+}
+
 static void test_fixed_names_stay(void **state)
 {
 	struct world *world = *state;
@@ -1195,9 +1230,9 @@ static void test_kill_privileges(void **state)
 			 0);
 	assert_int_equal(result.st_mode, S_IFREG | S_ISGID | 0745);
 	assert_true(fs_has_sgid(world->fs, file));
-	assert_int_equal(fs_setattr(world->fs, file, FS_SET_KILL_SGID, &attr,
-				    &result),
-			 0);
+	assert_int_equal(
+		fs_setattr(world->fs, file, FS_SET_KILL_SGID, &attr, &result),
+		0);
 	assert_int_equal(result.st_mode, S_IFREG | 0745);
 	assert_false(fs_has_sgid(world->fs, file));
 
@@ -1212,14 +1247,23 @@ static void test_kill_privileges(void **state)
 	assert_int_equal(fs_setxattr(world->fs, file, "security.capability",
 				     "caps", 4, 0),
 			 0);
-	assert_true(attributes_has_privileges(world->fs,
-					      inode_get(world->fs, file)));
-	assert_int_equal(fs_write(world->fs, file, "x", 1, 0, true), 1);
+	/* A write takes them from whoever writes; suid only if asked to. */
+	attr.st_mode = 04755;
+	assert_int_equal(
+		fs_setattr(world->fs, file, FS_SET_MODE, &attr, &result), 0);
+	assert_true(attributes_has_privileges(
+		world->fs, inode_get(world->fs, file), false));
+	assert_int_equal(fs_write(world->fs, file, "x", 1, 0, false), 1);
 	assert_int_equal(
 		fs_getxattr(world->fs, file, "security.capability", NULL, 0),
 		-ENODATA);
-	assert_false(attributes_has_privileges(world->fs,
-					       inode_get(world->fs, file)));
+	assert_int_equal(attributes(world, file).st_mode, S_IFREG | 04755);
+	assert_false(attributes_has_privileges(
+		world->fs, inode_get(world->fs, file), false));
+	assert_true(attributes_has_privileges(
+		world->fs, inode_get(world->fs, file), true));
+	assert_int_equal(fs_write(world->fs, file, "x", 1, 0, true), 1);
+	assert_int_equal(attributes(world, file).st_mode, S_IFREG | 0755);
 }
 
 /* --- threads ----------------------------------------------------------- */
@@ -1389,6 +1433,7 @@ int main(void)
 		test(test_setattr),
 		test(test_a_change_that_follows_a_look_is_seen),
 		test(test_atime_moves_when_it_is_due),
+		test(test_how_long_reads_unseen_leave_atime_alone),
 		test(test_fixed_names_stay),
 		test(test_kill_privileges),
 		test(test_threads),

@@ -85,6 +85,7 @@ static void test_defaults(void **state)
 			 sysconf(_SC_NPROCESSORS_ONLN) <= 8);
 	assert_false(options.low_latency_given);
 	assert_false(options.writeback);
+	assert_false(options.noopen);
 	assert_false(options.foreground);
 	assert_false(options.debug);
 	assert_false(options.help);
@@ -97,7 +98,7 @@ static void test_every_option_is_taken(void **state)
 	ACCEPT("-o",
 	       "size=3g,mem_limit=100M,hot=64k,nr_inodes=10k,mode=0750,uid=7,"
 	       "gid=4294967294,alg=zstd:-5,pool=z3fold,dedup=off,threads=256,"
-	       "keeper=off,writeback,low_latency=on",
+	       "keeper=off,writeback,noopen,low_latency=on",
 	       "/mnt");
 	assert_int_equal(options.size, 3ull << 30);
 	assert_int_equal(options.mem_limit, 100 << 20);
@@ -116,6 +117,7 @@ static void test_every_option_is_taken(void **state)
 	assert_true(options.low_latency);
 	assert_true(options.low_latency_given);
 	assert_true(options.writeback);
+	assert_true(options.noopen);
 }
 
 static void test_every_pool_is_taken(void **state)
@@ -201,6 +203,7 @@ static void test_help_names_every_option(void **state)
 		"alg=none",    "pool=",	     "dedup=",	  "-f ",
 		"threads=",    "writeback",  "block=",	  "mkfs_opts=",
 		"mount_opts=", "--help",     "--version", "low_latency=",
+		"noopen",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -340,6 +343,8 @@ static void test_bad_values(void **state)
 	       "/mnt", "-othreads=2k");
 	REJECT("writeback=on: writeback takes no value, use writeback", "/mnt",
 	       "-owriteback=on");
+	REJECT("noopen=on: noopen takes no value, use noopen", "/mnt",
+	       "-onoopen=on");
 }
 
 static void test_block(void **state)
@@ -362,6 +367,8 @@ static void test_block(void **state)
 	       "/mnt", "-omkfs_opts=-q");
 	REJECT("writeback is not possible with block=: leave it out", "/mnt",
 	       "-oblock=ext4,writeback");
+	REJECT("noopen is not possible with block=: leave it out", "/mnt",
+	       "-oblock=ext4,noopen");
 	REJECT("nr_inodes= is not possible with block=: leave it out", "/mnt",
 	       "-onr_inodes=5,block=ext4");
 	REJECT("max_read= is not possible with block=: leave it out", "/mnt",
