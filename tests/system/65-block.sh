@@ -222,10 +222,33 @@ trims() {
 	gone "trims: with mem_limit" "$MNT" ""
 }
 
+# The worker goes on, and what asks it finds it.
+keeper_killed() {
+	local device i
+	command -v mkfs.ext4 >/dev/null || return
+	MNT=$TEST_DIR/keeper
+	start "size=1g,block=ext4" || return
+	device=$(device_of "$MNT")
+	for i in $(keeper_of "$MNT"); do
+		kill -KILL "$i"
+	done
+	for ((i = 0; i < 50; i++)); do
+		[ -n "$(keeper_of "$MNT")" ] || break
+		sleep 0.1
+	done
+	check "keeper killed: stat" "$CTL" stat "$MNT"
+	check "keeper killed: check" "$CTL" check --verify "$MNT"
+	check "keeper killed: writing" cp -a /usr/include/linux "$MNT/"
+	check "keeper killed: set" "$CTL" set "$MNT" mem_limit=500m
+	check "keeper killed: umount" umount "$MNT"
+	gone "keeper killed: after umount" "$MNT" "$device"
+}
+
 one_filesystem ext4
 one_filesystem xfs
 one_filesystem btrfs
 trims
+keeper_killed
 (
 	# No mkfs at all.
 	PATH=$TEST_DIR
