@@ -17,6 +17,20 @@ struct message {
 int __attribute__((format(printf, 3, 4)))
 options_fail(const struct message *message, int error, const char *format, ...);
 
+/* The command line while it is being read. */
+struct parse {
+	struct options *options;
+	struct message message;
+	bool hot_given;
+	bool nr_inodes_given;
+};
+
+/*
+ * An option of zramfs's own, "name" or "name=value": false when it is none.
+ * Else *error is 0, or -EINVAL with the message written.
+ */
+bool options_set_own(struct parse *parse, const char *option, int *error);
+
 uint64_t options_ram_bytes(void);
 
 /* Digits of base 8 or 10, up to max. 0, -EINVAL, -ERANGE. */
