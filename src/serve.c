@@ -82,6 +82,26 @@ static bool mount_answers(const char *root)
 	return false;
 }
 
+/*
+ * With noopen the kernel learns by the first file that is opened that it need
+ * not ask, nor tell of closing. Let this be one without a name, now. Where
+ * there is no place for it (a mount with ro), it learns later.
+ */
+static void open_once(const char *root)
+{
+	int fd = open(root, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	char name[32];
+	int again;
+
+	if (fd < 0)
+		return;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	again = open(name, O_RDONLY | O_CLOEXEC);
+	if (again >= 0)
+		close(again);
+	close(fd);
+}
+
 /* In block mode: what this is for. */
 static bool mount_block(struct server *server)
 {
@@ -159,6 +179,8 @@ static bool begin(struct server *server)
 
 	if (!mount_answers(root) || !mount_block(server))
 		return false;
+	if (server->options->noopen)
+		open_once(root);
 	if (become_ready(server))
 		return true;
 	unmount_block(server);

@@ -13,6 +13,7 @@ from . import command
 # A target has the same colour in every picture.
 COLOURS = {
     "zramfs": "#1b6ca8", "zramfs-writeback": "#5aa9e6",
+    "zramfs-noopen": "#8fd3f4",
     "zramfs-zstd": "#0b3c5d", "zramfs-block": "#2a9d8f",
     "zramfs-loop": "#2a9d8f", "ext4-zram": "#e07a3f",
     "ext4-zram-lzo-rle": "#f2b880", "zram": "#e07a3f",

@@ -8,7 +8,8 @@ import time
 from . import command, process
 from .command import Failed
 from .targets import (DEVICE_SIZE, READY_SECONDS, Target, Zramfs,
-                      ZramfsBlock, ZramfsLoop, ZramfsWriteback, ZramfsZstd,
+                      ZramfsBlock, ZramfsLoop, ZramfsNoopen,
+                      ZramfsWriteback, ZramfsZstd,
                       is_mounted, unmount)
 
 # Made and mounted as block mode does it: src/block_mkfs.c.
@@ -245,5 +246,6 @@ class Nullfs(Target):
 
 
 ALL = {cls.name: cls for cls in (
-    Zramfs, ZramfsWriteback, ZramfsZstd, ZramfsBlock, ZramfsLoop, Zram,
+    Zramfs, ZramfsNoopen, ZramfsWriteback, ZramfsZstd, ZramfsBlock,
+    ZramfsLoop, Zram,
     ZramLzoRle, ZramDevice, Tmpfs, Btrfs, Nullfs)}

@@ -210,6 +210,12 @@ class ZramfsWriteback(Zramfs):
     options = "writeback"
 
 
+class ZramfsNoopen(Zramfs):
+    name = "zramfs-noopen"
+    title = "zramfs, files, noopen"
+    options = "noopen"
+
+
 class ZramfsZstd(Zramfs):
     name = "zramfs-zstd"
     title = "zramfs, files, zstd:3"

@@ -274,13 +274,14 @@ def metadata(sizes, git, place):
         Command("copy", ("cp", "-a", tree, "{dir}/copy")),
         Command("delete", ("rm", "-rf", "{dir}/copy"), done=gone),
     ]
-    targets = FILES + ("zramfs-writeback",)
+    targets = FILES + ("zramfs-noopen", "zramfs-writeback")
     yield Workload("tree", "git's source tree", targets, steps,
                    rounds=sizes.rounds, needs=git.reason)
     for processes in ((1, 2) if sizes.quick else (1, 2, 3, 4)):
         yield Workload(
             f"names-{processes}", f"Empty files, {processes} "
-            f"process{'es' * (processes > 1)}", FILES,
+            f"process{'es' * (processes > 1)}",
+            FILES + ("zramfs-noopen",),
             [Json("names", (names, "{dir}", processes, count))],
             rounds=sizes.rounds)
 

@@ -42,3 +42,4 @@ unmount "$MNT"
 FS=$under_test
 suite size=1g
 ! on_zramfs || suite size=1g,writeback
+! on_zramfs || suite size=1g,noopen

@@ -35,7 +35,7 @@ run_seed() {
 }
 
 for algorithm in $ALGORITHMS; do
-	for options in "" ",writeback"; do
+	for options in "" ",writeback" ",noopen"; do
 		OPTIONS=alg=$algorithm,hot=1m$options
 		mount_fs "size=2g,$OPTIONS"
 		for seed in $SEEDS; do

@@ -4,10 +4,12 @@
 # git is built in a mount, and its own test suite run there and on tmpfs by an
 # ordinary user: each test that passes on tmpfs passes on zramfs.
 #
-# GIT_TESTS='t[0-9]*.sh' which of its scripts; those of one filesystem run one
-# after the other, beside those of the other.
+# GIT_TESTS='t[0-9]*.sh' which of its scripts; each runs on both filesystems at
+# once, one script after the other, in an order that is mixed, but always the
+# same.
+# GIT_SECONDS= after which no other script is begun
 . "$(dirname "$0")/../system/lib.sh"
-: "${GIT_TESTS:=t[0-9]*.sh}"
+: "${GIT_TESTS:=t[0-9]*.sh}" "${GIT_SECONDS:=1000000}"
 
 SOURCE_TARBALL=$(tests/fetch-source git) || skip_all "no git source"
 [ -f /usr/include/zlib.h ] || skip_all "no zlib1g-dev"
@@ -27,15 +29,24 @@ build() {
 		NO_GETTEXT=1 NO_TCLTK=1 NO_PYTHON=1 NO_INSTALL_HARDLINKS=1
 }
 
-# run_tests MOUNT RESULTS: a file of 'ok' and 'not ok' lines for each script
-run_tests() {
-	local script
+# run_test MOUNT RESULTS SCRIPT: a file of 'ok' and 'not ok' lines
+run_test() {
 	mkdir -p "$2"
 	cd "$1/git/t" || return
-	for script in $GIT_TESTS; do
-		as_user env HOME="$1/git" timeout 900 ./"$script" </dev/null 2>&1 |
-			grep -E '^(not )?ok ' |
-			sed "s/ # TODO.*//; s,$1,MOUNT,g" >"$2/$script"
+	as_user env HOME="$1/git" timeout 900 ./"$3" </dev/null 2>&1 |
+		grep -E '^(not )?ok ' |
+		sed "s/ # TODO.*//; s,$1,MOUNT,g" >"$2/$3"
+}
+
+run_tests() {
+	local script
+	# shellcheck disable=SC2086 # it is a pattern
+	for script in $( (cd "$zramfs/git/t" && ls $GIT_TESTS) |
+		shuf --random-source=LICENSE); do
+		[ $SECONDS -lt "$GIT_SECONDS" ] || break
+		run_test "$tmpfs" "$TEST_DIR/tmpfs" "$script" &
+		run_test "$zramfs" "$TEST_DIR/zramfs" "$script" &
+		wait
 	done
 }
 
@@ -49,11 +60,7 @@ check "copy what was built to tmpfs" \
 	cp -a "$zramfs/git" "$tmpfs/git"
 check "and it is the same" diff -r --no-dereference "$zramfs/git" "$tmpfs/git"
 
-run_tests "$tmpfs" "$TEST_DIR/tmpfs" &
-other=$!
-run_tests "$zramfs" "$TEST_DIR/zramfs"
-cd - >/dev/null || exit 1
-wait $other
+run_tests
 
 # What passes there and does not here, with the script's name before it.
 worse() {
