@@ -31,6 +31,16 @@ void world_create(struct world *world, uint64_t nr_inodes)
 	assert_int_equal(fs_attach_thread(world->fs), 0);
 }
 
+int fs_world_setup(void **state)
+{
+	struct world *world = calloc(1, sizeof(*world));
+
+	assert_non_null(world);
+	world_create(world, 0);
+	*state = world;
+	return 0;
+}
+
 static void leave(struct world *world)
 {
 	fs_detach_thread(world->fs);
@@ -43,6 +53,13 @@ void world_destroy(struct world *world)
 {
 	world_check(world);
 	leave(world);
+}
+
+int fs_world_teardown(void **state)
+{
+	world_destroy(*state);
+	free(*state);
+	return 0;
 }
 
 int world_abandon(struct world *world)

@@ -33,6 +33,9 @@ extern const struct fs_caller world_caller; /* uid 0, umask 0 */
 void world_create(struct world *world, uint64_t nr_inodes);
 /* Expects a clean check. */
 void world_destroy(struct world *world);
+/* For cmocka: such a world, unbounded, for each test. */
+int fs_world_setup(void **state);
+int fs_world_teardown(void **state);
 /* What is left when the process dies: the memfd. Then a new process. */
 void world_crash(struct world *world);
 void world_recover(struct world *world, struct fs_check *check);

@@ -149,23 +149,6 @@ static void test_inheriting_a_list(void **state)
 
 /* --- in a filesystem --------------------------------------------------- */
 
-static int setup(void **state)
-{
-	struct world *world = calloc(1, sizeof(*world));
-
-	assert_non_null(world);
-	world_create(world, 0);
-	*state = world;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	world_destroy(*state);
-	free(*state);
-	return 0;
-}
-
 static int set(struct world *world, ino_t ino, const char *name,
 	       const struct list *list)
 {
@@ -342,7 +325,8 @@ static void test_the_mode_follows_the_list_after_a_crash(void **state)
 
 int main(void)
 {
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define test(name) \
+	cmocka_unit_test_setup_teardown(name, fs_world_setup, fs_world_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid_lists),
 		cmocka_unit_test(test_invalid_lists),

@@ -11,23 +11,6 @@
 #include <stdio.h>
 #include <sys/sysmacros.h>
 
-static int setup(void **state)
-{
-	struct world *world = calloc(1, sizeof(*world));
-
-	assert_non_null(world);
-	world_create(world, 0);
-	*state = world;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	world_destroy(*state);
-	free(*state);
-	return 0;
-}
-
 static int try_make(struct world *world, ino_t parent, const char *name,
 		    mode_t mode)
 {
@@ -1398,7 +1381,8 @@ static void test_threads(void **state)
 
 int main(void)
 {
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define test(name) \
+	cmocka_unit_test_setup_teardown(name, fs_world_setup, fs_world_teardown)
 	const struct CMUnitTest tests[] = {
 		test(test_root),
 		test(test_every_type),

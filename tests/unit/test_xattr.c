@@ -10,23 +10,6 @@
 
 #include "fs/blob.h"
 
-static int setup(void **state)
-{
-	struct world *world = calloc(1, sizeof(*world));
-
-	assert_non_null(world);
-	world_create(world, 0);
-	*state = world;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	world_destroy(*state);
-	free(*state);
-	return 0;
-}
-
 static void fill(char *bytes, size_t size, unsigned int seed)
 {
 	for (size_t i = 0; i < size; i++)
@@ -273,7 +256,8 @@ static void test_xattrs_die_with_their_inode(void **state)
 
 int main(void)
 {
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define test(name) \
+	cmocka_unit_test_setup_teardown(name, fs_world_setup, fs_world_teardown)
 	const struct CMUnitTest tests[] = {
 		test(test_namespaces),
 		test(test_create_and_replace),
