@@ -205,6 +205,13 @@ bool block_needs_trim(const struct block *block)
 	return block->type->discard_option;
 }
 
+bool block_can_reserve(const struct block *block)
+{
+	/* Clusters that are not blocks would have to be counted otherwise. */
+	return block->type->reserves &&
+	       !strstr(block->options->mkfs_opts, "bigalloc");
+}
+
 void block_destroy(struct block *block)
 {
 	if (!block)

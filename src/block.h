@@ -70,6 +70,8 @@ void block_unmount(struct block *block);
 
 /* Whether the mounted filesystem is for block_space.h to trim. */
 bool block_needs_trim(const struct block *block);
+/* Whether it can be told to reserve blocks. */
+bool block_can_reserve(const struct block *block);
 
 /* Let go of the zramfs, and free. The mount at MOUNTPOINT is left alone. */
 void block_destroy(struct block *block);

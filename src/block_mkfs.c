@@ -60,11 +60,11 @@ static const char *const btrfs_options[] = {
 static const struct block_type types[] = {
 	{"ext4", "mkfs.ext4", "e2fsprogs", ext4_options, NULL,
 	 "barrier=0,noinit_itable,noauto_da_alloc,errors=remount-ro",
-	 "discard"},
-	{"xfs", "mkfs.xfs", "xfsprogs", xfs_options, xfs_environment,
-	 "discard", NULL},
+	 "discard", true},
+	{"xfs", "mkfs.xfs", "xfsprogs", xfs_options, xfs_environment, "discard",
+	 NULL, false},
 	{"btrfs", "mkfs.btrfs", "btrfs-progs", btrfs_options, NULL,
-	 "discard=sync,nobarrier,nodatacow", NULL},
+	 "discard=sync,nobarrier,nodatacow", NULL, false},
 };
 
 #define WORDS_MAX 128

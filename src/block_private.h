@@ -4,7 +4,8 @@
  *
  * block.c puts the steps together and undoes them; block_loop.c makes image
  * and device, block_mkfs.c the filesystem on it, block_attach.c the mounts;
- * block_space.c sees to it that what is deleted is trimmed, by block_trim.c;
+ * block_space.c sees to it that what is deleted is trimmed, by block_trim.c,
+ * and that no more is written than there is memory for, by block_room.c;
  * block_behind.c finds it all from outside.
  */
 #ifndef ZRAMFS_BLOCK_PRIVATE_H
@@ -22,6 +23,7 @@ struct block_type {
 	const char *mount_options;  /* comma-separated */
 	/* It is trimmed by us, and only with this option by itself; or NULL. */
 	const char *discard_option;
+	bool reserves; /* blocks that are for metadata alone */
 };
 
 /* Where an error is described, in one line. */
@@ -78,5 +80,21 @@ pid_t block_trim_begin(const char *mountpoint, dev_t device,
 		       const struct block_range *ranges, size_t count);
 void block_trim_wait(pid_t pid);
 int block_trim_end(pid_t pid);
+
+/*
+ * How much the filesystem on device may take. reserves: it is an ext4 whose
+ * clusters are blocks. Set: there is a limit (0: none) and room for so many
+ * bytes more than are stored or on their way, of which free are free now.
+ */
+struct block_room {
+	dev_t device;
+	char path[64];	   /* of what ext4 reserves; "": nothing to be set */
+	uint64_t usual;	   /* reserved without a limit */
+	uint64_t reserved; /* now */
+	uint64_t limit;
+};
+void block_room_open(struct block_room *room, dev_t device, bool reserves);
+void block_room_set(struct block_room *room, uint64_t limit, uint64_t room_for,
+		    uint64_t free, unsigned int block_size);
 
 #endif

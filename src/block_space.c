@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,8 +29,8 @@
  * system calls of some microseconds each.
  */
 #define LOOK_MS 400
-/* The same while memory is short. */
-#define LOOK_SCARCE_MS 100
+/* The same where memory has a limit. */
+#define LOOK_SOON_MS 100
 /* While files come and go all the time, trim so often at most for little. */
 #define PATIENCE_MS 10000
 /* What is much: this, and this part of all that is stored. */
@@ -63,12 +64,16 @@ struct look {
 	uint64_t used;
 	uint64_t free;
 	uint64_t stored;
+	unsigned int block_size;
+	uint64_t limit; /* of memory; 0: none */
+	uint64_t left;
 };
 
 /* What the thread remembers. */
 struct memory {
 	bool known;   /* last is the look before */
 	bool refused; /* the filesystem cannot be trimmed */
+	bool warned;  /* of memory that is nearly full */
 	bool wanted;  /* trim whatever the signs say */
 	struct look last;
 	uint64_t lowest;  /* of free, since the last trim */
@@ -101,7 +106,9 @@ static bool take_look(const struct block_space *space, struct look *look)
 	look->free = (uint64_t)statfs_buf.f_bfree * statfs_buf.f_bsize;
 	look->used =
 		(uint64_t)statfs_buf.f_blocks * statfs_buf.f_bsize - look->free;
+	look->block_size = statfs_buf.f_bsize;
 	look->stored = config->stored(config->context);
+	look->limit = config->limit(config->context, &look->left);
 	return true;
 }
 
@@ -145,6 +152,40 @@ static bool is_due(struct memory *memory, const struct look *look, bool scarce)
 		memory->since = now_ms();
 	return scarce || amount >= much || look->free == memory->last.free ||
 	       now_ms() - memory->since >= PATIENCE_MS;
+}
+
+/* --- room -------------------------------------------------------------- */
+
+/* Less than a quarter is left: what was freed is wanted back at once. */
+static bool is_scarce(const struct look *look)
+{
+	return look->left < look->limit / 4;
+}
+
+/*
+ * Room for new data: each page is taken to need a page of memory, as nobody
+ * knows how it will compress, and what is written but not stored needs that
+ * too. An eighth of the limit is left alone: half for what the filesystem
+ * writes about it, half for what is written over (fs_set_reserve()).
+ */
+static void give_room(struct memory *memory, struct block_room *room,
+		      const struct look *look)
+{
+	uint64_t kept = look->limit / 8;
+	uint64_t pending =
+		look->used > look->stored ? look->used - look->stored : 0;
+	uint64_t most = look->left > kept ? look->left - kept : 0;
+
+	if (look->limit && !most && !memory->warned)
+		log_line(LOG_WARNING,
+			 "memory is full but for a reserve, %" PRIu64
+			 " of %" PRIu64 " KiB are left: delete something, or "
+			 "raise mem_limit",
+			 look->left / 1024, look->limit / 1024);
+	memory->warned = look->limit && look->left < 2 * kept &&
+			 (memory->warned || !most);
+	block_room_set(room, look->limit, most > pending ? most - pending : 0,
+		       look->free, look->block_size);
 }
 
 /* --- what -------------------------------------------------------------- */
@@ -243,11 +284,11 @@ static void try_trim(struct block_space *space, struct memory *memory)
 /* --- the thread -------------------------------------------------------- */
 
 /* False: it is to end. */
-static bool wait_for_look(struct block_space *space, bool scarce)
+static bool wait_for_look(struct block_space *space, bool soon)
 {
 	struct timespec until;
 	bool stopping;
-	int64_t at = now_ms() + (scarce ? LOOK_SCARCE_MS : LOOK_MS);
+	int64_t at = now_ms() + (soon ? LOOK_SOON_MS : LOOK_MS);
 
 	until.tv_sec = at / 1000;
 	until.tv_nsec = at % 1000 * 1000000;
@@ -265,23 +306,25 @@ static void watch(struct block_space *space)
 {
 	const struct block_space_config *config = &space->config;
 	struct memory memory = {0};
+	struct block_room room;
 	struct look look;
-	bool scarce = false;
 
-	while (!memory.refused && wait_for_look(space, scarce)) {
+	block_room_open(&room, config->device, config->reserves);
+	do {
 		if (!take_look(space, &look))
 			continue;
+		give_room(&memory, &room, &look);
 		if (!memory.known) {
 			remember(&memory, &look);
 			memory.wanted = config->begin_with_trim;
 			continue;
 		}
-		scarce = config->scarce(config->context);
-		if (is_due(&memory, &look, scarce))
+		if (config->trims && !memory.refused &&
+		    is_due(&memory, &look, is_scarce(&look)))
 			try_trim(space, &memory);
 		else
 			memory.last = look;
-	}
+	} while (wait_for_look(space, room.limit));
 }
 
 static void *space_main(void *argument)

@@ -143,12 +143,12 @@ static struct block_space *watch_space(struct server *server, bool first)
 	struct block_space *space = NULL;
 	int error;
 
-	if (!server->block || !block_device(server->block) ||
-	    !block_needs_trim(server->block))
+	if (!server->block || !block_device(server->block))
 		return NULL;
 	error = service_watch_space(server->service, server->mountpoint,
 				    block_device(server->block), !first,
-				    &space);
+				    block_needs_trim(server->block),
+				    block_can_reserve(server->block), &space);
 	if (error)
 		log_line(LOG_WARNING,
 			 "memory of deleted files is not given back: %s",

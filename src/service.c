@@ -198,6 +198,23 @@ static int make(struct service *service, const struct options *options,
 	return 0;
 }
 
+/*
+ * In block mode, so much of the limit is for what the filesystem on the device
+ * writes over: its own tables above all, which it must not lose.
+ */
+#define BLOCK_RESERVE_SHIFT 4
+
+static void set_reserve(struct service *service)
+{
+	struct arena_usage usage;
+
+	if (!service->block)
+		return;
+	arena_usage(service->arena, &usage);
+	fs_set_reserve(service->fs, (unsigned int)(usage.limit / PAGE_SIZE >>
+						   BLOCK_RESERVE_SHIFT));
+}
+
 static void report_line(void *context, const char *line)
 {
 	log_line(LOG_ERR, "recovery: %s", line);
@@ -232,6 +249,7 @@ static int recover(struct service *service, const struct options *options,
 		return explain(error, message, size, "cannot recover");
 	atomic_store_explicit(&service->mem_limit, header->mem_limit,
 			      memory_order_relaxed);
+	set_reserve(service);
 	log_line(LOG_WARNING,
 		 "recovered in %.1f ms: %llu inodes, %llu names, %llu pages, "
 		 "%llu damaged",
@@ -330,6 +348,7 @@ int service_set_mem_limit(struct service *service, uint64_t bytes)
 	} else {
 		arena_set_limit(service->arena, 0);
 	}
+	set_reserve(service);
 	atomic_store_explicit(&service->mem_limit, bytes, memory_order_relaxed);
 	service->ledger.header->mem_limit = bytes;
 	return 0;

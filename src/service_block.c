@@ -8,9 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Memory is short when less than a quarter of the limit is left. */
-#define SCARCE_SHIFT 2
-
 static int attach(void *context)
 {
 	return service_attach_thread(context);
@@ -55,29 +52,34 @@ static off_t next_stored(void *context, off_t offset)
 	return image ? fs_seek(service->fs, image, offset, SEEK_DATA) : -ENXIO;
 }
 
-static bool scarce(void *context)
+static uint64_t limit(void *context, uint64_t *left)
 {
 	struct service *service = context;
 	struct arena_usage usage;
+	uint64_t used;
 
 	arena_usage(service->arena, &usage);
-	return usage.limit &&
-	       usage.total > usage.limit - (usage.limit >> SCARCE_SHIFT);
+	used = usage.total - usage.dirty;
+	*left = used < usage.limit ? usage.limit - used : 0;
+	return usage.limit;
 }
 
 int service_watch_space(struct service *service, const char *mountpoint,
-			dev_t device, bool again, struct block_space **space)
+			dev_t device, bool again, bool trims, bool reserves,
+			struct block_space **space)
 {
 	const struct block_space_config config = {
 		.mountpoint = mountpoint,
 		.device = device,
+		.trims = trims,
+		.reserves = reserves,
 		.begin_with_trim = again,
 		.context = service,
 		.attach = attach,
 		.detach = detach,
 		.stored = stored,
 		.next_stored = next_stored,
-		.scarce = scarce,
+		.limit = limit,
 	};
 
 	return block_space_start(space, &config);

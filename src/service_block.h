@@ -15,10 +15,12 @@
 
 /*
  * Watch over the space of what is mounted; mountpoint and service have to stay
- * until block_space_stop(). again: another worker did so before. Errors as
+ * until block_space_stop(). again: another worker did so before; the others
+ * are block_space.h's. Errors as
  * block_space_start().
  */
 int service_watch_space(struct service *service, const char *mountpoint,
-			dev_t device, bool again, struct block_space **space);
+			dev_t device, bool again, bool trims, bool reserves,
+			struct block_space **space);
 
 #endif

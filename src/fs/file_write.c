@@ -363,12 +363,43 @@ static int write_partial(struct write *write)
 	return err;
 }
 
+static bool fills_a_hole(const struct write *write)
+{
+	uint64_t index;
+	bool found = false;
+
+	inode_lock_shared(write->fs, write->ino);
+	for (index = write->first; !found && index <= write->last; index++) {
+		const store_cell *cell = write_cell(write, index);
+
+		/* Relaxed: whether there is a page, not what is in it. */
+		found = !cell ||
+			!atomic_load_explicit(cell, memory_order_relaxed);
+	}
+	inode_unlock(write->fs, write->ino);
+	return found;
+}
+
+/* What is left may be kept for others: see fs_set_reserve(). */
+static bool is_reserved(const struct write *write)
+{
+	unsigned int reserve =
+		atomic_load_explicit(&write->fs->reserve, memory_order_relaxed);
+
+	if (write->first == write->last)
+		reserve /= 2;
+	return reserve && arena_is_full(write->fs->arena, reserve) &&
+	       fills_a_hole(write);
+}
+
 static int write_piece(struct write *write)
 {
 	unsigned int attempt;
 	int err;
 
 	write_init(write);
+	if (is_reserved(write))
+		return -ENOSPC;
 	err = put_whole_pages(write);
 	if (!err)
 		err = -EAGAIN;

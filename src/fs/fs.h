@@ -276,6 +276,14 @@ void fs_stats(struct fs *fs, struct fs_stats *stats);
 /* -EBUSY when below what is in use. */
 int fs_set_size(struct fs *fs, uint64_t size);
 
+/*
+ * Keep pages of the arena for what is there already: a write to a hole fails
+ * with -ENOSPC when less than so many would be left under the arena's limit;
+ * of a single page, when less than half as many. For an image, so that the
+ * filesystem on it finds room for its own when there is none for data. 0: none.
+ */
+void fs_set_reserve(struct fs *fs, unsigned int pages);
+
 /* What files cost, for du: sums over one inode's cells. */
 struct fs_usage {
 	uid_t uid;		/* st_uid */

@@ -67,6 +67,7 @@ struct fs {
 	pthread_cond_t stop_changed;
 	_Atomic uint32_t stops; /* wanted or under way */
 	bool stopped;
+	_Atomic unsigned int reserve; /* pages: fs_set_reserve() */
 	struct answer *answers; /* NULL: no requests are noted */
 	unsigned int nr_answers;
 };

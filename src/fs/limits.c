@@ -55,6 +55,12 @@ void limits_uncharge_pages(struct fs *fs, uint64_t pages)
 					  memory_order_seq_cst);
 }
 
+void fs_set_reserve(struct fs *fs, unsigned int pages)
+{
+	/* Relaxed: nothing else goes with it. */
+	atomic_store_explicit(&fs->reserve, pages, memory_order_relaxed);
+}
+
 int limits_charge_inode(struct fs *fs)
 {
 	return charge(&fs->root->used_inodes, &fs->root->nr_inodes, 1);

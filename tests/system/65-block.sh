@@ -222,6 +222,57 @@ trims() {
 	gone "trims: with mem_limit" "$MNT" ""
 }
 
+# Filled beyond mem_limit: nothing but the data that found no place is lost.
+limited() { # TYPE
+	local type=$1 device i message=
+	command -v "mkfs.$type" >/dev/null && grep -qw "$type" /proc/filesystems ||
+		return
+	MNT=$TEST_DIR/limited-$type
+	check "$type, limited: mounts" start \
+		"size=1g,mem_limit=100m,alg=lz4,block=$type"
+	device=$(device_of "$MNT")
+	cp -a /usr/include/linux "$MNT/first"
+	sync -f "$MNT"
+	for ((i = 0; i < 30; i++)); do
+		dd if=/dev/urandom of="$MNT/noise$i" bs=1M count=8 conv=fsync \
+			>"$TEST_DIR/dd.log" 2>&1 && continue
+		message+=$(grep -o 'error writing\|fsync failed' "$TEST_DIR/dd.log")
+		grep -q "No space left on device" "$TEST_DIR/dd.log" ||
+			message+=" $(cat "$TEST_DIR/dd.log")"
+		[ ${#message} -lt 60 ] || break
+	done
+	if [ "$type" = ext4 ]; then
+		# write(2) tells; and so does df.
+		equal "$type, limited: it is full" \
+			"${message//error writing/}" ""
+		between "$type, limited: df, MiB" \
+			"$(df -m --output=avail "$MNT" | tail -n 1)" 0 16
+	fi
+	between "$type, limited: writes that failed" ${#message} 1 100
+	for i in 1 2 3; do
+		mkdir "$MNT/small$i" && echo $i >"$MNT/small$i/file"
+	done >/dev/null 2>&1
+	kill -KILL "$(stat_of pid)"
+	rm "$MNT"/noise*
+	sync -f "$MNT" 2>/dev/null # what was lost is told once
+	check "$type, limited: deleting helps" dd if=/dev/urandom \
+		of="$MNT/again" bs=1M count=8 conv=fsync
+	check "$type, limited: sync" sync -f "$MNT"
+	echo 3 >/proc/sys/vm/drop_caches
+	check "$type, limited: what was there is right" \
+		diff -r /usr/include/linux "$MNT/first"
+	check "$type, limited: remount,ro" mount -o remount,ro "$MNT"
+	case $type in
+	ext4) check "$type, limited: e2fsck" e2fsck -f -n "$device" ;;
+	xfs) check "$type, limited: xfs_repair" xfs_repair -n "$device" ;;
+	btrfs) check "$type, limited: btrfs check" \
+		btrfs check --readonly --force "$device" ;;
+	esac
+	check "$type, limited: check" "$CTL" check --verify "$MNT"
+	umount "$MNT"
+	gone "$type, limited: after umount" "$MNT" "${device%% *}"
+}
+
 # The worker goes on, and what asks it finds it.
 keeper_killed() {
 	local device i
@@ -248,6 +299,9 @@ one_filesystem ext4
 one_filesystem xfs
 one_filesystem btrfs
 trims
+for type in ext4 xfs btrfs; do
+	limited $type
+done
 keeper_killed
 (
 	# No mkfs at all.

@@ -763,6 +763,50 @@ static void truncating_and_punching_need_no_memory(void **state)
 	assert_int_equal(blocks(fixture, fixture->file), 31);
 }
 
+/* What is there can be written over when there is no room for more. */
+static void a_reserve_is_for_what_is_there(void **state)
+{
+	enum {
+		RESERVE = 400
+	};
+	struct fixture *fixture = *state;
+	char page[PAGE_SIZE];
+	unsigned int i, singles = 0;
+
+	put_noise(fixture, fixture->file, 20, 0);
+	set_size(fixture, fixture->file, PAGES(2000));
+	fs_set_reserve(fixture->fs, RESERVE);
+	bound_memory(fixture, RESERVE - 1);
+	for (i = 0; i < PAGE_SIZE; i++)
+		page[i] = (char)random_next();
+	/* Two pages, and one that is there and one that is not. */
+	assert_int_equal(fs_write(fixture->fs, fixture->file, page, PAGE_SIZE,
+				  PAGES(300) + 2048, false),
+			 -ENOSPC);
+	assert_int_equal(fs_write(fixture->fs, fixture->file, page, PAGE_SIZE,
+				  PAGES(19) + 2048, false),
+			 -ENOSPC);
+	/* Single ones, until half of it is used. */
+	for (i = 100; i < 100 + RESERVE; i++) {
+		memcpy(page, &i, sizeof(i));
+		if (fs_write(fixture->fs, fixture->file, page, PAGE_SIZE,
+			     PAGES(i), false) == PAGE_SIZE)
+			singles++;
+	}
+	assert_in_range(singles, RESERVE / 4, RESERVE / 2 + 64);
+	for (i = 0; i < 20; i++) {
+		memcpy(page, &i, sizeof(i));
+		assert_int_equal(fs_write(fixture->fs, fixture->file, page,
+					  PAGE_SIZE, PAGES(i), false),
+				 PAGE_SIZE);
+	}
+	fs_set_reserve(fixture->fs, 0);
+	assert_int_equal(fs_write(fixture->fs, fixture->file, page, PAGE_SIZE,
+				  PAGES(1500) + 2048, false),
+			 PAGE_SIZE);
+	arena_set_limit(fixture->arena, 0);
+}
+
 /* --- costs ------------------------------------------------------------- */
 
 static void usage_tells_where_pages_are(void **state)
@@ -1300,6 +1344,7 @@ int main(void)
 		TEST(a_write_without_memory_changes_nothing),
 		TEST(a_range_without_memory_changes_nothing),
 		TEST(truncating_and_punching_need_no_memory),
+		TEST(a_reserve_is_for_what_is_there),
 		TEST(usage_tells_where_pages_are),
 		TEST(an_unlinked_file_gives_everything_back),
 		TEST(anything_at_random_agrees_with_an_array),
