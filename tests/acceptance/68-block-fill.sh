@@ -12,7 +12,7 @@
 [ "$(id -u)" = 0 ] || skip_all "not root"
 MNT=$TEST_DIR/mnt
 mkdir "$MNT"
-trap 'cd /; mountpoint -q "$MNT" && umount "$MNT"; clean_up' EXIT
+trap 'cd /; ! mountpoint -q "$MNT" || umount "$MNT"; clean_up' EXIT
 
 used_percent() {
 	df --output=pcent "$MNT" | tail -n 1 | tr -dc 0-9
