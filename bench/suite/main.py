@@ -222,7 +222,9 @@ class Run:
                                      parts):
                 self.results.add_value("cost", target, row, value, "s/GB")
         pictures = self._draw(out)
-        lines = report.requests_lines(self.results, self.sources[0].files)
+        lines = [line for target in ("zramfs", "zramfs-noopen")
+                 for line in report.requests_lines(
+                     self.results, self.sources[0].files, target)]
         lines += self._cost_lines() + goals.lines(measured)
         text = report.text(self.machine, self.workloads, self.results,
                            self.titles, self.used, lines)

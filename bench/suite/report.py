@@ -217,9 +217,9 @@ def used_table(workload, results, titles):
             *grid(["", *[titles[t] for t in workload.targets]], lines)]
 
 
-def requests_lines(results, files):
+def requests_lines(results, files, target):
     """Requests for each file of the tree, by step and opcode."""
-    steps = results.requests("tree", "zramfs")
+    steps = results.requests("tree", target)
     if not steps or not files:
         return []
     opcodes = sorted({o for counts in steps.values() for o in counts})
@@ -229,7 +229,7 @@ def requests_lines(results, files):
              for opcode in opcodes]
     lines.append(["all", *[f"{sum(counts.values()) / files:.2f}"
                            for counts in steps.values()]])
-    return ["", f"Requests to zramfs for each of the {files} files of git's "
+    return ["", f"Requests to {target} for each of the {files} files of git's "
             "source tree", *grid(["", *steps], lines)]
 
 
