@@ -128,11 +128,13 @@ void fs_keeps_pages(struct fs *fs, ino_t ino)
 
 	if (!inode || (inode->mode & INODE_KEPT))
 		return;
-	/* Against those who change the mode in more than one step. */
+	/* The lock: against those who change the mode in more than one step. */
+	fs_enter(fs);
 	inode_lock_shared(fs, ino);
 	atomic_fetch_or_explicit(&inode->mode, INODE_KEPT,
 				 memory_order_relaxed);
 	inode_unlock(fs, ino);
+	fs_leave(fs);
 }
 
 double fs_atime_holds(struct fs *fs, ino_t ino)
