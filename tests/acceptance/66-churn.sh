@@ -4,8 +4,9 @@
 # Trees come and go for CHURN_SECONDS: files of this system are copied in, as an
 # archive is unpacked; products are made of them, as by a build: compressed
 # files, and archives of many; files are changed in places, and a fifth of
-# all files deleted, at random, until there is room. What memory then holds
-# beyond data stays small, does not grow, and is what the system counts.
+# all files deleted, at random, with directories that run empty, until there is
+# room. What memory then holds beyond data stays small, does not grow, and is
+# what the system counts.
 #
 #	waste = mem_used_total / (compr_data_size + 4096 * hot_pages) - 1
 #
@@ -70,6 +71,8 @@ delete() {
 	local files
 	files=$(find "$MNT" -type f -printf x | wc -c)
 	find "$MNT" -type f -print0 | some $((files / 5)) | xargs -0 rm -f
+	# Nor are directories kept that nothing is in any more.
+	find "$MNT" -mindepth 2 -type d -empty -delete
 }
 
 churn() {
