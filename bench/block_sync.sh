@@ -10,6 +10,9 @@
 # with direct=1, by 1, 2 and 4 jobs. KiB/s, side by side.
 #
 #   BUILD=build ALG=lz4 ROUNDS=3 RUNTIME=5 SIZE=1g
+#   RESULTS=FILE  figures are added to it, and what is printed is the median of
+#                 all in it: so that rounds can be run one by one (ROUNDS=1, a
+#                 minute for each second of RUNTIME), when the machine is quiet
 set -u
 cd "$(dirname "$0")/.." || exit 1
 : "${BUILD:=build}" "${ALG:=lz4}" "${ROUNDS:=3}" "${RUNTIME:=5}" "${SIZE:=1g}"
@@ -72,26 +75,50 @@ median() {
 	sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
 
+patterns=(write:64k randwrite:4k randrw:4k read:64k randread:4k)
+
+measure() {
+	local mode how pattern jobs
+	for mode in fsync_on_close direct; do
+		case $mode in
+		fsync_on_close) how=(--ioengine=psync --fsync_on_close=1) ;;
+		direct) how=(--ioengine=psync --direct=1) ;;
+		esac
+		for pattern in "${patterns[@]}"; do
+			for jobs in 1 2 4; do
+				echo "$mode $pattern $jobs" \
+					"$(one "$ZRAM" "${pattern%:*}" "${pattern#*:}" $jobs "${how[@]}")" \
+					"$(one "$LOOP" "${pattern%:*}" "${pattern#*:}" $jobs "${how[@]}")"
+			done
+		done
+	done
+}
+
+# figures MODE PATTERN JOBS FIELD: of all rounds.
+figures() {
+	awk -v mode="$1" -v pattern="$2" -v jobs="$3" -v n="$4" \
+		'$1 == mode && $2 == pattern && $3 == jobs { print $n }' "$RESULTS"
+}
+
+: "${RESULTS:=$TEST_DIR/results}"
+touch "$RESULTS"
+for ((round = 0; round < ROUNDS; round++)); do
+	measure >>"$RESULTS"
+done
+
+rounds=$(figures direct write:64k 1 4 | wc -l)
 echo "$(uname -sr), $(nproc) CPUs, $(fio --version), alg=$ALG," \
-	"median of $ROUNDS rounds of $RUNTIME s, KiB/s"
+	"median of $rounds rounds of $RUNTIME s, KiB/s"
 printf '%-16s %-10s %-5s %4s %12s %12s %6s\n' \
 	mode pattern block jobs zram zramfs ratio
 for mode in fsync_on_close direct; do
-	case $mode in
-	fsync_on_close) how=(--ioengine=psync --fsync_on_close=1) ;;
-	direct) how=(--ioengine=psync --direct=1) ;;
-	esac
-	for pattern in write:64k randwrite:4k randrw:4k read:64k randread:4k; do
-		rw=${pattern%:*} bs=${pattern#*:}
+	for pattern in "${patterns[@]}"; do
 		for jobs in 1 2 4; do
-			: >"$TEST_DIR/zram" >"$TEST_DIR/loop"
-			for ((round = 0; round < ROUNDS; round++)); do
-				one "$ZRAM" "$rw" "$bs" $jobs "${how[@]}" >>"$TEST_DIR/zram"
-				one "$LOOP" "$rw" "$bs" $jobs "${how[@]}" >>"$TEST_DIR/loop"
-			done
-			a=$(median <"$TEST_DIR/zram") b=$(median <"$TEST_DIR/loop")
-			printf '%-16s %-10s %-5s %4d %12d %12d %6s\n' $mode "$rw" "$bs" \
-				$jobs "$a" "$b" "$(awk "BEGIN { printf \"%.2f\", $b / ($a ? $a : 1) }")"
+			a=$(figures $mode "$pattern" $jobs 4 | median)
+			b=$(figures $mode "$pattern" $jobs 5 | median)
+			printf '%-16s %-10s %-5s %4d %12d %12d %6s\n' $mode \
+				"${pattern%:*}" "${pattern#*:}" $jobs "$a" "$b" \
+				"$(awk "BEGIN { printf \"%.2f\", $b / ($a ? $a : 1) }")"
 		done
 	done
 done

@@ -6,7 +6,10 @@
 # interleaved rounds. Each step ends when it is on the device. Time is to be at
 # most zram's in the median, memory at most 0.65 of zram's mem_used_total.
 #
-# ROUNDS=5  BLOCK_ALG=zstd  ZRAM_ALG=lz4  BLOCK_TYPE=ext4
+#   ROUNDS=5  BLOCK_ALG=zstd  ZRAM_ALG=lz4  BLOCK_TYPE=ext4
+#   RESULTS=FILE    figures are added to it, and what is told is about all that
+#                   is in it: so rounds can be run one by one, when the machine
+#                   is quiet, with ROUNDS=1; ROUNDS=0 only tells
 . "$(dirname "$0")/../system/lib.sh"
 . tests/acceptance/redis.sh
 . tests/acceptance/block.sh
@@ -17,6 +20,8 @@ redis_fetch || skip_all "no redis source"
 git_fetch || skip_all "no git source"
 zram_add 3g $ZRAM_ALG || skip_all "no zram device: $ZRAM_WHY"
 trap 'take_down; zram_remove; clean_up' EXIT
+: "${RESULTS:=$TEST_DIR/results}"
+touch "$RESULTS"
 MNT=$TEST_DIR/mnt
 mkdir "$MNT"
 
@@ -53,15 +58,17 @@ used() {
 	esac
 }
 
-# Until all is compressed, and what was freed is given back.
+# Until all is compressed, what was freed is given back, and no more happens.
 settle() {
-	local i
+	local i before=0 now
 	[ "$1" = block ] || return 0
 	for ((i = 0; i < 60; i++)); do
-		[ "$(stat_of hot_pages)" -gt 0 ] || break
-		sleep 0.5
+		now=$(stat_of mem_used_total)
+		[ "$(stat_of hot_pages)" -gt 0 ] ||
+			[ "${now%?????}" != "${before%?????}" ] || break
+		before=$now
+		sleep 1
 	done
-	sleep 3
 }
 
 unpack() {
@@ -76,46 +83,52 @@ delete() {
 	rm -rf "$MNT"/git-* "$MNT"/redis-* && sync -f "$MNT"
 }
 
-declare -A unpack build delete all memory squeezed rest
+# Each takes its turn to be first, as the first may find the machine another.
+order=(tmpfs zram block)
 for ((round = 1; round <= ROUNDS; round++)); do
-	for what in tmpfs zram block; do
+	first=$(($(grep -c "^tmpfs" "$RESULTS") % 3))
+	for what in "${order[@]:first}" "${order[@]:0:first}"; do
 		check "round $round $what: mount" set_up $what
 		u=$(seconds unpack) b=$(seconds build)
 		settle $what
-		m=$(used $what)
+		m=$(used $what) c=-
 		if [ $what = block ]; then
 			"$CTL" compact "$MNT" >"$TEST_DIR/compact.log"
-			squeezed[$what]+=" $(used $what)"
+			c=$(used $what)
 			check "round $round: check is clean" \
 				"$CTL" check --verify "$MNT"
 		fi
 		d=$(seconds delete)
-		unpack[$what]+=" $u" build[$what]+=" $b" delete[$what]+=" $d"
-		all[$what]+=" $(awk "BEGIN { print $u + $b + $d }")"
 		settle $what
-		memory[$what]+=" $m" rest[$what]+=" $(used $what)"
+		r=$(used $what)
 		check "round $round $what: unmount" take_down
 		[ $what = zram ] && zram_reset 3g $ZRAM_ALG
+		echo "$what $u $b $d $(awk "BEGIN { print $u + $b + $d }") $m $c $r" \
+			>>"$RESULTS"
 	done
 done
 
-report() { # NAME VARIABLE UNIT
-	local what
-	local -n figures=$2
-	for what in tmpfs zram block; do
-		[ -z "${figures[$what]:-}" ] ||
-			note "$1, $what:$(printf ' %s' ${figures[$what]}):" \
-				"median $(median ${figures[$what]}) $3"
+column() { # WHAT NUMBER
+	awk -v what="$1" -v n="$2" '$1 == what && $n != "-" { print $n }' "$RESULTS"
+}
+
+report() { # NAME COLUMN UNIT
+	local what figures
+	for what in "${order[@]}"; do
+		figures=$(column $what "$2" | tr '\n' ' ')
+		[ -z "$figures" ] ||
+			note "$1, $what: $figures: median $(median $figures) $3"
 	done
 }
-report unpack unpack s
-report build build s
-report delete delete s
-report "all three" all s
-report "memory when full" memory bytes
-report "the same after compact" squeezed bytes
-report "memory when all is deleted" rest bytes
-time=$(awk "BEGIN { printf \"%d\", 100 * $(median ${all[block]}) / $(median ${all[zram]}) }")
-space=$(awk "BEGIN { printf \"%d\", 100 * $(median ${memory[block]}) / $(median ${memory[zram]}) }")
-between "time, in % of zram's" "$time" 0 100
-between "memory, in % of zram's" "$space" 0 65
+report unpack 2 s
+report build 3 s
+report delete 4 s
+report "all three" 5 s
+report "memory when full" 6 bytes
+report "the same after compact" 7 bytes
+report "memory when all is deleted" 8 bytes
+ratio() { # COLUMN: in percent
+	awk "BEGIN { printf \"%d\", 100 * $(median $(column block $1)) / $(median $(column zram $1)) }"
+}
+between "time, in % of zram's" "$(ratio 5)" 0 100
+between "memory, in % of zram's" "$(ratio 6)" 0 65
