@@ -263,7 +263,23 @@ static void remember(struct memory *memory, const struct look *look)
 	memory->baseline = (int64_t)(look->stored - look->used);
 }
 
-static void try_trim(struct block_space *space, struct memory *memory)
+/*
+ * What is freed while a trim is under way may have been missed by it: then
+ * there is something left, however little it seems.
+ */
+static void suspect(struct memory *memory, const struct look *before,
+		    const struct look *after)
+{
+	if (before->free == after->free)
+		return;
+	if (before->free < memory->lowest)
+		memory->lowest = before->free;
+	if (memory->lowest)
+		memory->lowest--;
+}
+
+static void try_trim(struct block_space *space, struct memory *memory,
+		     const struct look *before)
 {
 	struct look look;
 	int error = trim(space);
@@ -277,8 +293,10 @@ static void try_trim(struct block_space *space, struct memory *memory)
 			 space->config.mountpoint, strerror(-error));
 		memory->refused = true;
 	}
-	if (!error && take_look(space, &look))
+	if (!error && take_look(space, &look)) {
 		remember(memory, &look);
+		suspect(memory, before, &look);
+	}
 }
 
 /* --- the thread -------------------------------------------------------- */
@@ -321,7 +339,7 @@ static void watch(struct block_space *space)
 		}
 		if (config->trims && !memory.refused &&
 		    is_due(&memory, &look, is_scarce(&look)))
-			try_trim(space, &memory);
+			try_trim(space, &memory, &look);
 		else
 			memory.last = look;
 	} while (wait_for_look(space, room.limit));
