@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -145,6 +146,7 @@ int upgrade_become(int program, char **argv,
 
 bool upgrade_inherited(struct upgrade_descriptors *descriptors)
 {
+	static char mountpoint[PATH_MAX]; /* for as long as the process */
 	const char *value = getenv(UPGRADE_ENVIRONMENT);
 	int *fds[] = {&descriptors->fuse, &descriptors->arena,
 		      &descriptors->ledger, &descriptors->link,
@@ -158,7 +160,10 @@ bool upgrade_inherited(struct upgrade_descriptors *descriptors)
 	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (*fds[i] >= 0 && fcntl(*fds[i], F_SETFD, FD_CLOEXEC))
 			return false;
-	descriptors->mountpoint = strdup(value + used);
+	if (strlen(value + used) >= sizeof(mountpoint))
+		return false;
+	strcpy(mountpoint, value + used);
+	descriptors->mountpoint = mountpoint;
 	unsetenv(UPGRADE_ENVIRONMENT);
-	return descriptors->mountpoint != NULL;
+	return true;
 }
