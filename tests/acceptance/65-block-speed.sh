@@ -6,14 +6,14 @@
 # interleaved rounds. Each step ends when it is on the device. Time is to be at
 # most zram's in the median, memory at most 0.65 of zram's mem_used_total.
 #
-#   ROUNDS=5  BLOCK_ALG=zstd  ZRAM_ALG=lz4  BLOCK_TYPE=ext4
+#   ROUNDS=5  BLOCK_ALG=zstd:1  ZRAM_ALG=lz4  BLOCK_TYPE=ext4
 #   RESULTS=FILE    figures are added to it, and what is told is about all that
 #                   is in it: so rounds can be run one by one, when the machine
 #                   is quiet, with ROUNDS=1; ROUNDS=0 only tells
 . "$(dirname "$0")/../system/lib.sh"
 . tests/acceptance/redis.sh
 . tests/acceptance/block.sh
-: "${ROUNDS:=5}" "${BLOCK_ALG:=zstd}" "${ZRAM_ALG:=lz4}" "${BLOCK_TYPE:=ext4}"
+: "${ROUNDS:=5}" "${BLOCK_ALG:=zstd:1}" "${ZRAM_ALG:=lz4}" "${BLOCK_TYPE:=ext4}"
 
 [ "$(id -u)" = 0 ] || skip_all "not root"
 redis_fetch || skip_all "no redis source"
