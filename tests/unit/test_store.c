@@ -460,6 +460,44 @@ static void shared_reference_lives_until_the_last_drop(void **state)
 	world_end(&world);
 }
 
+/* As many as the count holds, which no test can put one by one. */
+static void page_with_all_references_is_stored_again(void **state)
+{
+	unsigned char page[PAGE_SIZE];
+	struct store_stats stats;
+	struct object *object;
+	struct world world;
+	store_cell cell;
+	store_ref ref[3], more;
+	uint64_t slot;
+
+	world_make(&world, MIB, 0, true);
+	make_page(page, 1);
+	assert_int_equal(store_put(world.store, page, 0, &ref[0]), 0);
+	assert_int_equal(reference_decode(ref[0], &slot), REFERENCE_OBJECT);
+	object = store_object(world.store, slot);
+	atomic_store(&object->count, UINT32_MAX * OBJECT_REFERENCE);
+
+	cell = ref[0];
+	assert_int_equal(store_share(world.store, &cell, &more), -EOVERFLOW);
+	assert_int_equal(store_put(world.store, page, 0, &ref[1]), 0);
+	assert_int_not_equal(ref[1], ref[0]);
+	/* From then on the second is what equal pages are found to be. */
+	assert_int_equal(store_put(world.store, page, 0, &ref[2]), 0);
+	assert_int_equal(ref[2], ref[1]);
+	store_stats(world.store, &stats);
+	assert_int_equal(stats.stored_pages, 2);
+	expect_page(&world, ref[0], page);
+	expect_page(&world, ref[1], page);
+
+	atomic_store(&object->count, OBJECT_REFERENCE);
+	assert_int_equal(check_claims(&world, ref, 3), 0);
+	for (slot = 0; slot < 3; slot++)
+		store_drop(world.store, ref[slot]);
+	assert_int_equal(check_claims(&world, NULL, 0), 0);
+	world_end(&world);
+}
+
 static void at_the_limit_put_fails_and_recovers(void **state)
 {
 	unsigned char page[PAGE_SIZE];
@@ -702,6 +740,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(damaged_page_is_an_error_and_counted),
 	cmocka_unit_test(reference_to_nothing_is_an_error),
 	cmocka_unit_test(shared_reference_lives_until_the_last_drop),
+	cmocka_unit_test(page_with_all_references_is_stored_again),
 	cmocka_unit_test(at_the_limit_put_fails_and_recovers),
 	cmocka_unit_test(attach_rebuilds_what_was_derived),
 	cmocka_unit_test(threads_put_read_share_and_drop),
