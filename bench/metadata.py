@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What small things take: files without and with a little in them, pages.
 
-    bench/metadata.py          a million files of each kind: some minutes
-    QUICK=1 bench/metadata.py  a hundred thousand
+    bench/metadata.py [KIND...]  empty small directories symlinks pages
+
+    A million files of each kind: some minutes; QUICK=1: a hundred thousand.
 
 Files, directories and symlinks, in directories of a thousand: mem_used_total
 for each, their names and the directories they are in included, compacted. The
@@ -52,12 +53,13 @@ def small_file(name):
 
 
 # What, how it is made, how many of COUNT, and the most bytes for each.
-KINDS = (
-    ("empty files", empty_file, 1, 200),
-    ("files of 100 bytes", small_file, 1, 400),
-    ("directories", os.mkdir, 10, None),
-    ("symlinks", lambda name: os.symlink("/usr/share/doc/x", name), 10, None),
-)
+KINDS = {
+    "empty": ("empty files", empty_file, 1, 200),
+    "small": ("files of 100 bytes", small_file, 1, 400),
+    "directories": ("directories", os.mkdir, 10, None),
+    "symlinks": ("symlinks",
+                 lambda name: os.symlink("/usr/share/doc/x", name), 10, None),
+}
 
 
 def started(place, cleanup):
@@ -125,19 +127,29 @@ def row(what, number, most):
            if most else ""), flush=True)
 
 
+def print_pages(place):
+    distinct, frame, equal = per_page(place)
+    row("page of a file, a distinct one", distinct, 8 + 32)
+    row("  and page frames (half compresses)", frame, None)
+    row("page of a file, one that is there", equal, 8)
+
+
 def main():
     undo.install_signal_handlers()
+    kinds = sys.argv[1:] or [*KINDS, "pages"]
+    if unknown := set(kinds) - set(KINDS) - {"pages"}:
+        sys.exit(f"{__doc__}\nno such kind: {' '.join(unknown)}")
     with undo.Undo() as cleanup:
         place = Place(os.path.join(ROOT, os.environ.get("BUILD", "build")),
                       cleanup)
         print("bytes for each")
-        for what, make, part, most in KINDS:
+        for kind in kinds:
+            if kind == "pages":
+                print_pages(place)
+                continue
+            what, make, part, most = KINDS[kind]
             count = COUNT // part
             row(f"of {count} {what}", per_name(place, make, count), most)
-        distinct, frame, equal = per_page(place)
-        row("page of a file, a distinct one", distinct, 8 + 32)
-        row("  and page frames (half compresses)", frame, None)
-        row("page of a file, one that is there", equal, 8)
 
 
 if __name__ == "__main__":
