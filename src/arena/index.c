@@ -27,6 +27,9 @@
 
 #include "arena/slab.h"
 
+/* How many splits before its turn a record is fetched. */
+#define SPLIT_AHEAD 2
+
 #define PAGE_BUCKETS (PAGE_SIZE / sizeof(uint32_t))
 
 struct index {
@@ -133,9 +136,20 @@ static uint32_t *link_of(const struct index *index, uint32_t record)
 	return index->ops->link(index->context, record);
 }
 
+/* Relaxed: prefetch_split() may look, and for all others there is the lock. */
+static void set_link(uint32_t *link, uint32_t record)
+{
+	__atomic_store_n(link, record, __ATOMIC_RELAXED);
+}
+
 uint32_t index_first(const struct index *index, uint32_t hash)
 {
 	return *bucket_of(index, hash);
+}
+
+void index_prefetch(const struct index *index, uint32_t hash)
+{
+	__builtin_prefetch(bucket_of(index, hash));
 }
 
 void index_insert(struct index *index, uint32_t hash, uint32_t record)
@@ -143,7 +157,7 @@ void index_insert(struct index *index, uint32_t hash, uint32_t record)
 	uint32_t *bucket = bucket_of(index, hash);
 
 	*link_of(index, record) = *bucket;
-	*bucket = record;
+	set_link(bucket, record);
 	atomic_fetch_add_explicit(&index->count, 1, memory_order_relaxed);
 }
 
@@ -156,7 +170,7 @@ bool index_remove(struct index *index, uint32_t hash, uint32_t record)
 			return false;
 		link = link_of(index, *link);
 	}
-	*link = *link_of(index, record);
+	set_link(link, *link_of(index, record));
 	atomic_fetch_sub_explicit(&index->count, 1, memory_order_relaxed);
 	return true;
 }
@@ -228,16 +242,16 @@ static void split(struct index *index, uint64_t n)
 		uint32_t hash = index->ops->hash(index->context, record);
 
 		if ((hash & (power - 1)) == n) {
-			*high = record;
+			set_link(high, record);
 			high = link;
 		} else {
-			*low = record;
+			set_link(low, record);
 			low = link;
 		}
 		record = *link;
 	}
-	*low = SLAB_NONE;
-	*high = SLAB_NONE;
+	set_link(low, SLAB_NONE);
+	set_link(high, SLAB_NONE);
 }
 
 /* Put bucket n's records, the last bucket's, behind those of its lower twin. */
@@ -247,7 +261,18 @@ static void merge(struct index *index, uint64_t n)
 
 	while (*end != SLAB_NONE)
 		end = link_of(index, *end);
-	*end = index->buckets[n];
+	set_link(end, index->buckets[n]);
+}
+
+/* The first record of what will be split for bucket n, a few splits from now.
+ */
+static void prefetch_split(const struct index *index, uint64_t n)
+{
+	uint32_t record = __atomic_load_n(
+		&index->buckets[n - power_above(n + 1) / 2], __ATOMIC_RELAXED);
+
+	if (record != SLAB_NONE)
+		__builtin_prefetch(link_of(index, record));
 }
 
 static void grow(struct index *index, uint64_t n)
@@ -257,6 +282,7 @@ static void grow(struct index *index, uint64_t n)
 		return;
 	split(index, n);
 	write_relaxed(&index->nr_buckets, n + 1);
+	prefetch_split(index, n + SPLIT_AHEAD);
 }
 
 static void shrink(struct index *index, uint64_t n)

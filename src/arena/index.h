@@ -52,6 +52,9 @@ void index_expect(struct index *index, uint64_t records);
 
 uint32_t index_first(const struct index *index, uint32_t hash);
 
+/* This hash will soon be looked for. Needs no lock. */
+void index_prefetch(const struct index *index, uint32_t hash);
+
 /* Put a record in front of its chain. Cannot fail. */
 void index_insert(struct index *index, uint32_t hash, uint32_t record);
 

@@ -106,11 +106,9 @@ static void drop_partial_pages(struct write *write)
 
 static void drop_all(struct write *write)
 {
-	uint64_t index;
-
 	drop_partial_pages(write);
-	for (index = write->first; index <= write->last; index++)
-		store_drop(write->fs->store, *write_ref(write, index));
+	store_drop_all(write->fs->store, write->ref,
+		       (unsigned int)(write->last - write->first + 1));
 }
 
 /* --- making pages ------------------------------------------------------ */

@@ -50,6 +50,7 @@ int store_attach_thread_for(struct store *store, unsigned int use)
 	}
 	thread->store = store;
 	thread->attached = 1;
+	store_claim_counters(thread);
 	thread->next = attached_threads;
 	attached_threads = thread;
 	return 0;
@@ -70,6 +71,7 @@ void store_detach_thread(struct store *store)
 	if (!thread || --thread->attached)
 		return;
 	*at = thread->next;
+	store_release_counters(thread);
 	codec_streams_exit(&thread->streams);
 	free(thread);
 }

@@ -2,24 +2,62 @@
 /*
  * statistics.c - what the store counts
  *
- * Counters lie in several sets, each on cache lines of its own; a thread adds
- * to the set that its turn gave it, and a total is the sum of all. Relaxed
- * throughout: a total read while others count is right for some moment near.
+ * Counters lie in several sets, each on cache lines of its own, and a total is
+ * the sum of all. An attached thread has a set to itself, as long as there are
+ * enough: then counting is no atomic read-modify-write, of which each would
+ * wait for the page that was written before it. The first set is everybody
+ * else's. Relaxed throughout: a total read while others count is right for
+ * some moment near.
  */
 #include "store/store_private.h"
 
-static _Atomic unsigned int next_set;
-static __thread unsigned int own_set; /* plus one; 0: not chosen yet */
+void store_claim_counters(struct store_thread *thread)
+{
+	struct store *store = thread->store;
+	uint32_t taken =
+		atomic_load_explicit(&store->sets_taken, memory_order_relaxed);
+	unsigned int set;
+
+	thread->counters = NULL;
+	do {
+		if (taken == UINT32_MAX)
+			return;
+		set = (unsigned int)__builtin_ctz(~taken);
+		/* Acquire: what the one before counted is seen. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&store->sets_taken, &taken, taken | UINT32_C(1) << set,
+		memory_order_acquire, memory_order_relaxed));
+	thread->counters = &store->counters[1 + set];
+}
+
+void store_release_counters(struct store_thread *thread)
+{
+	struct store *store = thread->store;
+	unsigned int set;
+
+	if (!thread->counters)
+		return;
+	set = (unsigned int)(thread->counters - store->counters) - 1;
+	atomic_fetch_and_explicit(&store->sets_taken, ~(UINT32_C(1) << set),
+				  memory_order_release);
+}
 
 void store_count(struct store *store, enum store_counter counter,
 		 int64_t amount)
 {
-	if (!own_set)
-		own_set = 1 + atomic_fetch_add_explicit(&next_set, 1,
-							memory_order_relaxed) %
-				      STORE_COUNTER_SETS;
-	atomic_fetch_add_explicit(&store->counters[own_set - 1].value[counter],
-				  amount, memory_order_relaxed);
+	struct store_thread *thread = store_thread(store);
+	_Atomic int64_t *value;
+
+	if (!thread || !thread->counters) {
+		atomic_fetch_add_explicit(&store->counters[0].value[counter],
+					  amount, memory_order_relaxed);
+		return;
+	}
+	value = &thread->counters->value[counter];
+	atomic_store_explicit(
+		value,
+		atomic_load_explicit(value, memory_order_relaxed) + amount,
+		memory_order_relaxed);
 }
 
 int64_t store_counted(const struct store *store, enum store_counter counter)

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * store.c - put, read, share and drop
+ * store.c - read, share and drop
  *
- * Owns the life of objects from their making to their freeing. It may not
- * know what a cell belongs to. Where a page goes next is compress.c's
- * business, and finding equal ones dedup.c's; see store.h for the whole.
- *
- * An object is made complete (bytes, checksum, location) before its count says
- * that it has a reference; it is freed in the reverse order, after it can no
- * longer be found.
+ * Owns the life of objects once they are made, to their freeing. It may not
+ * know what a cell belongs to. put.c makes objects, dedup.c finds equal ones,
+ * and where a page goes next is compress.c's business; see store.h for the
+ * whole.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,10 +19,8 @@
 #include "log.h"
 #include "store/store_private.h"
 
-/* How often a writer at the limit makes room and tries again. */
-#define RELIEF_ATTEMPTS 8
-/* How often a writer that lost a race for the same new page looks again. */
-#define TWIN_ATTEMPTS 3
+/* How many references before its turn one is fetched. */
+#define DROP_AHEAD 4
 
 uint32_t store_checksum(const struct store *store, const void *page)
 {
@@ -44,111 +39,7 @@ struct object *store_object(const struct store *store, uint64_t slot)
 	return slab_address(store->objects, (uint32_t)slot);
 }
 
-/* A page to put lies in somebody's buffer, anywhere. */
-typedef uint64_t unaligned_word __attribute__((aligned(1)));
-
-/* Cheap to refuse: most pages differ in their first or last words. */
-static bool page_is_one_word(const void *page, uint64_t *word)
-{
-	const unaligned_word *words = page;
-	const unsigned int count = PAGE_SIZE / sizeof(*words);
-	unsigned int i;
-
-	*word = words[0];
-	if (words[count - 1] != *word || words[1] != *word)
-		return false;
-	for (i = 0; i < count; i += 8) {
-		uint64_t differs = 0;
-		unsigned int k;
-
-		for (k = 0; k < 8; k++)
-			differs |= words[i + k] ^ *word;
-		if (differs)
-			return false;
-	}
-	return true;
-}
-
-int store_fill(struct store *store, uint64_t word, store_ref *ref)
-{
-	struct object *object;
-	uint32_t slot;
-	int ret;
-
-	*ref = reference_to_word(word);
-	if (!*ref) {
-		ret = slab_alloc(store->objects, sizeof(*object), 0, &slot);
-		if (ret)
-			return ret;
-		object = slab_address(store->objects, slot);
-		object->word = word;
-		atomic_store_explicit(&object->location,
-				      location_pack(OBJECT_FILL, 0, 0, 0),
-				      memory_order_relaxed);
-		/* Release: whoever pins it sees the word. */
-		atomic_store_explicit(&object->count, OBJECT_REFERENCE,
-				      memory_order_release);
-		*ref = reference_to_object(slot);
-	}
-	store_count(store, COUNT_FILL_REFERENCES, 1);
-	return 0;
-}
-
-/* The page's first home: a hot frame, or the pool. -ENOSPC at the limit. */
-static int place_page(struct store *store, struct store_thread *thread,
-		      const void *page, uint32_t slot, unsigned int flags,
-		      uint64_t *location)
-{
-	uint32_t frame;
-	int ret;
-
-	ret = hot_take_frame(&store->hot, flags, &frame);
-	if (!ret) {
-		memcpy(hot_page(&store->hot, frame), page, PAGE_SIZE);
-		*location = location_pack(OBJECT_HOT, 0, PAGE_SIZE, frame);
-		return 0;
-	}
-	ret = compress_page(store, thread, page, slot, flags, location);
-	if (!ret)
-		store_count(store, COUNT_WRITER_COMPRESSIONS, 1);
-	return ret;
-}
-
-static int make_object(struct store *store, struct store_thread *thread,
-		       const void *page, uint32_t checksum, unsigned int flags,
-		       uint32_t *slot)
-{
-	struct object *object;
-	unsigned int attempt = 0;
-	uint64_t location;
-	int ret;
-
-	while ((ret = slab_alloc(store->objects, sizeof(*object), flags,
-				 slot)) == -ENOSPC &&
-	       attempt++ < RELIEF_ATTEMPTS && compress_relieve(store, thread))
-		;
-	if (ret)
-		return ret;
-	while ((ret = place_page(store, thread, page, *slot, flags,
-				 &location)) == -ENOSPC &&
-	       attempt++ < RELIEF_ATTEMPTS && compress_relieve(store, thread))
-		;
-	if (ret) {
-		slab_free(store->objects, *slot);
-		return ret;
-	}
-	object = slab_address(store->objects, *slot);
-	object->checksum = checksum;
-	atomic_store_explicit(&object->location, location,
-			      memory_order_relaxed);
-	/* Release: whoever pins it sees all of the above. */
-	atomic_store_explicit(&object->count, OBJECT_REFERENCE,
-			      memory_order_release);
-	return 0;
-}
-
-/* Where an object's bytes are goes back to its giver. */
-static void free_place(struct store *store, struct object *object)
+void store_free_place(struct store *store, struct object *object)
 {
 	uint64_t word =
 		atomic_load_explicit(&object->location, memory_order_acquire);
@@ -175,82 +66,8 @@ void store_free_object(struct store *store, uint32_t slot,
 			dedup_remove(store, slot, object->checksum);
 		store_count(store, COUNT_OBJECTS, -1);
 	}
-	free_place(store, object);
+	store_free_place(store, object);
 	slab_free(store->objects, slot);
-}
-
-/* An object of one's own that nobody else has seen. */
-static void unmake_object(struct store *store, uint32_t slot)
-{
-	struct object *object = slab_address(store->objects, slot);
-
-	atomic_store_explicit(&object->count, 0, memory_order_relaxed);
-	free_place(store, object);
-	slab_free(store->objects, slot);
-}
-
-static void object_made(struct store *store, uint32_t slot)
-{
-	struct object *object = slab_address(store->objects, slot);
-	struct location at = location_unpack(
-		atomic_load_explicit(&object->location, memory_order_relaxed));
-
-	store_count(store, COUNT_OBJECTS, 1);
-	if (at.type == OBJECT_HOT) {
-		hot_enqueue(&store->hot, (uint32_t)at.handle, slot,
-			    store_clock(), false);
-		store_wake(store);
-	}
-}
-
-/* -EAGAIN: an equal page may have been made meanwhile. */
-static int put_new(struct store *store, struct store_thread *thread,
-		   const void *page, uint32_t checksum, unsigned int flags,
-		   uint32_t head, bool last_attempt, uint32_t *slot)
-{
-	int ret = make_object(store, thread, page, checksum, flags, slot);
-
-	if (ret)
-		return ret;
-	while (store->index && !dedup_insert(store, *slot, checksum, head)) {
-		if (!last_attempt) {
-			unmake_object(store, *slot);
-			return -EAGAIN;
-		}
-		head = dedup_head(store, checksum);
-	}
-	object_made(store, *slot);
-	return 0;
-}
-
-int store_put(struct store *store, const void *page, unsigned int flags,
-	      store_ref *ref)
-{
-	struct store_thread *thread = store_thread(store);
-	unsigned int attempt = 0;
-	uint32_t checksum, slot, head = SLAB_NONE;
-	uint64_t word;
-	int ret;
-
-	store_count(store, COUNT_PUTS, 1);
-	if (page_is_one_word(page, &word))
-		return store_fill(store, word, ref);
-
-	checksum = store_checksum(store, page);
-	do {
-		if (store->index &&
-		    dedup_find(store, thread, page, checksum, &slot, &head))
-			ret = 0;
-		else
-			ret = put_new(store, thread, page, checksum, flags,
-				      head, attempt + 1 >= TWIN_ATTEMPTS,
-				      &slot);
-	} while (ret == -EAGAIN && ++attempt < TWIN_ATTEMPTS);
-	if (ret)
-		return ret;
-	store_count(store, COUNT_OBJECT_REFERENCES, 1);
-	*ref = reference_to_object(slot);
-	return 0;
 }
 
 /*
@@ -452,6 +269,42 @@ void store_drop(struct store *store, store_ref ref)
 		    fill ? COUNT_FILL_REFERENCES : COUNT_OBJECT_REFERENCES, -1);
 	if (object_release(object))
 		store_free_object(store, (uint32_t)value, object);
+}
+
+static void prefetch_object(const struct store *store, store_ref ref)
+{
+	uint64_t slot;
+
+	if (reference_decode(ref, &slot) == REFERENCE_OBJECT)
+		__builtin_prefetch(store_object(store, slot));
+}
+
+/* What is held cannot change its checksum. */
+static void prefetch_bucket(const struct store *store, store_ref ref)
+{
+	const struct object *object;
+	uint64_t slot;
+
+	if (!store->index || reference_decode(ref, &slot) != REFERENCE_OBJECT)
+		return;
+	object = store_object(store, slot);
+	if (object)
+		index_prefetch(store->index, object->checksum);
+}
+
+void store_drop_all(struct store *store, const store_ref *ref, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr && i < DROP_AHEAD; i++)
+		prefetch_object(store, ref[i]);
+	for (i = 0; i < nr; i++) {
+		if (i + 2 * DROP_AHEAD < nr)
+			prefetch_object(store, ref[i + 2 * DROP_AHEAD]);
+		if (i + DROP_AHEAD < nr)
+			prefetch_bucket(store, ref[i + DROP_AHEAD]);
+		store_drop(store, ref[i]);
+	}
 }
 
 void store_page_info(struct store *store, const store_cell *cell,

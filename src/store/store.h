@@ -118,6 +118,8 @@ int store_share(struct store *store, const store_cell *cell, store_ref *ref);
 
 /* Give a reference back. Never allocates, cannot fail. Holes are ignored. */
 void store_drop(struct store *store, store_ref ref);
+/* Likewise nr references, for less. */
+void store_drop_all(struct store *store, const store_ref *ref, unsigned int nr);
 
 /* What a reference costs: for du. */
 enum store_kind { STORE_KIND_HOLE, STORE_KIND_FILL, STORE_KIND_HOT,

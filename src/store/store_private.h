@@ -38,7 +38,8 @@ enum store_counter {
 	STORE_COUNTERS
 };
 
-#define STORE_COUNTER_SETS 16
+/* One for all, and one for each thread that has its own: bits of a word. */
+#define STORE_COUNTER_SETS (1 + 32)
 
 struct store_counters {
 	_Atomic int64_t value[STORE_COUNTERS];
@@ -50,6 +51,7 @@ struct store_thread {
 	struct store *store;
 	unsigned int attached;
 	bool background;
+	struct store_counters *counters; /* its own; NULL: those of all */
 	struct codec_streams streams;
 	unsigned char page[PAGE_SIZE] __attribute__((aligned(64)));
 	unsigned char compressed[PAGE_SIZE] __attribute__((aligned(64)));
@@ -103,12 +105,16 @@ struct store {
 
 	struct housekeeper housekeeper;
 	_Atomic int64_t last_squeeze; /* ms; see compress_relieve() */
+	_Atomic uint32_t sets_taken;
 	struct store_counters counters[STORE_COUNTER_SETS];
 };
 
 /* --- setup.c, statistics.c --------------------------------------------- */
 
 int store_attach_thread_for(struct store *store, unsigned int use);
+/* At attaching and detaching. */
+void store_claim_counters(struct store_thread *thread);
+void store_release_counters(struct store_thread *thread);
 /* The calling thread's own; it must be attached. */
 struct store_thread *store_thread(struct store *store);
 void store_count(struct store *store, enum store_counter counter,
@@ -127,6 +133,8 @@ struct object *store_object(const struct store *store, uint64_t slot);
 /* The whole page of a pinned object, checked. -EIO. */
 int store_read_object(struct store *store, struct store_thread *thread,
 		      struct object *object, void *page);
+/* Where an object's bytes are goes back to its giver. */
+void store_free_place(struct store *store, struct object *object);
 /* Free an object whose count has come to 0. */
 void store_free_object(struct store *store, uint32_t slot,
 		       struct object *object);
