@@ -6,11 +6,14 @@
  * and gives freed pages back to the system. It does so
  *
  *   - each TICK_MS: compacts when a little is to be gained, and trims pages
- *     that have been free for a tick or two. What is freed and taken again
- *     within that time, as while a file is written anew, costs no system call
- *   - at once when much has been freed: who deletes a fifth of all files in
- *     50 ms leaves more holes than a tick can wait for. Then all freed pages
- *     but a few go back, whatever their age
+ *     that have been free for a tick or two, or while much is written, for
+ *     BUSY_TICKS. What is freed and taken again within that time, as while a
+ *     file is written anew, costs no system call
+ *   - at once when much has been freed, and not been taken again: who deletes
+ *     a fifth of all files in 50 ms leaves more holes than a tick can wait for.
+ *     Then all freed pages but a few go back, whatever their age. Who writes
+ *     over what is there frees as much, but takes it again: for him, giving it
+ *     back would be work for nothing, a third of what a random write costs
  *
  * Who frees does nothing but add to a counter, and wakes the housekeeper when
  * that passes what is due: one wake-up, and a few punches of holes, for each
@@ -45,8 +48,25 @@
 #define DUE_SHIFT 6
 #define DUE_FLOOR (2u << 20)
 
+/* Pages put in a tick by one who writes much: then trim each so many ticks. */
+#define BUSY_PUTS  1024
+#define BUSY_TICKS 5
+/* Unless more than this is free. */
+#define BUSY_SHIFT 4
+#define BUSY_FLOOR (8u << 20)
+
+/* So many pages fewer, and no new ones in their place: much was deleted. */
+#define SHRUNK_SHIFT 7
+#define SHRUNK_FLOOR 256
+
+/* What a thread has freed is told in portions. */
+#define FREED_PORTION (64u << 10)
+
 struct housekeeping {
 	int64_t ticked;
+	int64_t pages;	      /* when it last looked */
+	int64_t puts;	      /* at the last tick */
+	unsigned int put_off; /* ticks without trimming */
 	uint64_t fruitless; /* object bytes when compacting last gave nothing */
 };
 
@@ -83,12 +103,40 @@ static void trim_excess(struct store *store)
 			   (usage.trimmable - keep / 2) >> PAGE_SHIFT, true);
 }
 
+/* Are there many fewer pages than at the last look? */
+static bool has_shrunk(struct store *store, struct housekeeping *keeping)
+{
+	int64_t before = keeping->pages;
+	int64_t pages = store_counted(store, COUNT_OBJECTS);
+	int64_t many = before >> SHRUNK_SHIFT;
+
+	keeping->pages = pages;
+	return pages <= before - (many > SHRUNK_FLOOR ? many : SHRUNK_FLOOR);
+}
+
+/* While much is written, what is free soon is not: it may stay for longer. */
+static bool trim_is_due(struct store *store, struct housekeeping *keeping)
+{
+	int64_t puts = store_counted(store, COUNT_PUTS);
+	bool busy = puts - keeping->puts >= BUSY_PUTS;
+	struct arena_usage usage;
+
+	keeping->puts = puts;
+	arena_usage(store->arena, &usage);
+	if (busy && ++keeping->put_off < BUSY_TICKS &&
+	    usage.trimmable <= part(usage.total, BUSY_SHIFT, BUSY_FLOOR))
+		return false;
+	keeping->put_off = 0;
+	return true;
+}
+
 static void keep_house(struct store *store, struct housekeeping *keeping)
 {
 	struct housekeeper *housekeeper = &store->housekeeper;
 	int64_t now = store_clock();
 	bool tick = now - keeping->ticked >= TICK_MS;
 	struct arena_usage usage;
+	bool shrunk;
 
 	/* First, so that what is freed from now on counts for the next time. */
 	arena_usage(store->arena, &usage);
@@ -97,11 +145,15 @@ static void keep_house(struct store *store, struct housekeeping *keeping)
 			      memory_order_relaxed);
 	atomic_store_explicit(&housekeeper->freed, 0, memory_order_relaxed);
 
-	compact(store, keeping, tick ? TICK_SHIFT : CALLED_SHIFT);
-	trim_excess(store);
+	shrunk = has_shrunk(store, keeping);
+	if (tick || shrunk)
+		compact(store, keeping, tick ? TICK_SHIFT : CALLED_SHIFT);
+	if (shrunk)
+		trim_excess(store);
 	if (tick) {
 		keeping->ticked = now;
-		arena_trim(store->arena, TRIM_PAGES, false);
+		if (trim_is_due(store, keeping))
+			arena_trim(store->arena, TRIM_PAGES, false);
 	}
 }
 
@@ -153,10 +205,19 @@ static void call(struct housekeeper *housekeeper, bool to_stop)
 void housekeeping_freed(struct store *store, unsigned int bytes)
 {
 	struct housekeeper *housekeeper = &store->housekeeper;
-	uint64_t before = atomic_fetch_add_explicit(&housekeeper->freed, bytes,
-						    memory_order_relaxed);
-	uint64_t due =
-		atomic_load_explicit(&housekeeper->due, memory_order_relaxed);
+	struct store_thread *thread = store_thread(store);
+	uint64_t before, due;
+
+	if (thread) {
+		thread->freed += bytes;
+		if (thread->freed < FREED_PORTION)
+			return;
+		bytes = thread->freed;
+		thread->freed = 0;
+	}
+	before = atomic_fetch_add_explicit(&housekeeper->freed, bytes,
+					   memory_order_relaxed);
+	due = atomic_load_explicit(&housekeeper->due, memory_order_relaxed);
 
 	/* Only who passes the mark calls. */
 	if (before < due && before + bytes >= due)

@@ -51,6 +51,7 @@ struct store_thread {
 	struct store *store;
 	unsigned int attached;
 	bool background;
+	unsigned int freed; /* bytes the housekeeper was not told of yet */
 	struct store_counters *counters; /* its own; NULL: those of all */
 	struct codec_streams streams;
 	unsigned char page[PAGE_SIZE] __attribute__((aligned(64)));
