@@ -40,7 +40,7 @@
 #define CALLED_SHIFT  5
 #define COMPACT_FLOOR (256u << 10)
 
-/* What may stay free but not given back when much was freed. */
+/* What may stay free but not given back when much was freed, or is written. */
 #define KEEP_SHIFT 6
 #define KEEP_FLOOR (4u << 20)
 
@@ -51,9 +51,6 @@
 /* Pages put in a tick by one who writes much: then trim each so many ticks. */
 #define BUSY_PUTS  1024
 #define BUSY_TICKS 5
-/* Unless more than this is free. */
-#define BUSY_SHIFT 4
-#define BUSY_FLOOR (8u << 20)
 
 /* So many pages fewer, and no new ones in their place: much was deleted. */
 #define SHRUNK_SHIFT 7
@@ -124,7 +121,7 @@ static bool trim_is_due(struct store *store, struct housekeeping *keeping)
 	keeping->puts = puts;
 	arena_usage(store->arena, &usage);
 	if (busy && ++keeping->put_off < BUSY_TICKS &&
-	    usage.trimmable <= part(usage.total, BUSY_SHIFT, BUSY_FLOOR))
+	    usage.trimmable <= part(usage.total, KEEP_SHIFT, KEEP_FLOOR))
 		return false;
 	keeping->put_off = 0;
 	return true;
