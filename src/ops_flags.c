@@ -43,6 +43,9 @@ int ops_may_write(fuse_req_t req, fuse_ino_t ino,
 
 	if (!ops_service(req)->noopen || (fi->fh & HANDLE_OPENED))
 		return 0;
+	/* The kernel has taken it, maybe before the flags were set. */
+	if (fi->writepage)
+		return 0;
 	flags = fs_flags(ops_fs(req), ino);
 	if ((flags & FS_IMMUTABLE_FL) ||
 	    ((flags & FS_APPEND_FL) && !(fi->flags & O_APPEND)))

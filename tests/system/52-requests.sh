@@ -149,6 +149,22 @@ equal "noopen: and what had no name is gone" "$(stat_of inodes_used)" \
 	$((FILES + 3))
 unmount "$MNT"
 
+# The kernel has taken what was written before the file became append-only or
+# immutable, and sends it later.
+fixed() {
+	exec 7>>"$MNT/f"
+	echo one >&7
+	chattr "$1" "$MNT/f"
+	exec 7>&-
+	cat "$MNT/f"
+	chattr "-${1#+}" "$MNT/f"
+	rm "$MNT/f"
+}
+mount_zramfs size=100m,noopen,writeback
+equal "noopen, writeback: what was written before chattr +a stays" "$(fixed +a)" one
+equal "noopen, writeback: what was written before chattr +i stays" "$(fixed +i)" one
+unmount "$MNT"
+
 mount_zramfs size=100m
 atime_rules "by default"
 unmount "$MNT"
