@@ -602,7 +602,113 @@ static void attach_rebuilds_what_was_derived(void **state)
 	world_end(&old);
 }
 
+/* Of all kinds, and of one page several. */
+static void many_references_are_dropped_at_once(void **state)
+{
+	enum {
+		COUNT = 1001
+	};
+	unsigned char page[PAGE_SIZE];
+	static store_ref refs[COUNT];
+	struct store_stats stats;
+	struct world world;
+	unsigned int i;
+
+	world_make(&world, MIB, 0, true);
+	for (i = 0; i < COUNT; i++) {
+		refs[i] = STORE_HOLE;
+		if (i % 5 == 1)
+			assert_int_equal(store_fill(world.store,
+						    i * UINT64_C(0x123456789ab),
+						    &refs[i]),
+					 0);
+		if (i % 5 < 2)
+			continue;
+		make_page(page, i % 5 == 2 ? 2 : i);
+		assert_int_equal(store_put(world.store, page, 0, &refs[i]), 0);
+	}
+	assert_int_equal(check_claims(&world, refs, COUNT), 0);
+	store_drop_all(world.store, refs, 100);
+	assert_int_equal(check_claims(&world, refs + 100, COUNT - 100), 0);
+	make_page(page, 2);
+	expect_page(&world, refs[COUNT - 4], page);
+	store_drop_all(world.store, refs + 100, COUNT - 100);
+	store_drop_all(world.store, refs, 0);
+	store_stats(world.store, &stats);
+	assert_int_equal(stats.references, 0);
+	assert_int_equal(stats.stored_pages, 0);
+	assert_int_equal(stats.hot_pages, 0);
+	assert_int_equal(check_claims(&world, NULL, 0), 0);
+	world_end(&world);
+}
+
 /* --- threads ----------------------------------------------------------- */
+
+struct counting {
+	struct store *store;
+	pthread_barrier_t *all_attached;
+	store_ref refs[100];
+	uint64_t seed;
+};
+
+static void *put_some(void *argument)
+{
+	struct counting *counting = argument;
+	unsigned char page[PAGE_SIZE];
+	unsigned int i;
+
+	assert_int_equal(store_attach_thread(counting->store), 0);
+	pthread_barrier_wait(counting->all_attached);
+	for (i = 0; i < 100; i++) {
+		make_page(page, counting->seed + i);
+		assert_int_equal(
+			store_put(counting->store, page, 0, &counting->refs[i]),
+			0);
+	}
+	store_drop_all(counting->store, counting->refs, 50);
+	store_detach_thread(counting->store);
+	return NULL;
+}
+
+/* Those that find no set of counters of their own, and those after others. */
+static void more_threads_than_counters_count_truly(void **state)
+{
+	enum {
+		MANY = STORE_COUNTER_SETS + 8
+	};
+	static struct counting counting[MANY];
+	pthread_barrier_t all_attached;
+	pthread_t thread[MANY];
+	struct store_stats stats;
+	struct world world;
+	unsigned int i, round;
+
+	world_make(&world, 64 * MIB, 0, true);
+	pthread_barrier_init(&all_attached, NULL, MANY);
+	for (round = 1; round <= 2; round++) {
+		for (i = 0; i < MANY; i++) {
+			counting[i].store = world.store;
+			counting[i].all_attached = &all_attached;
+			counting[i].seed = (round * MANY + i) * 1000;
+			assert_int_equal(pthread_create(&thread[i], NULL,
+							put_some, &counting[i]),
+					 0);
+		}
+		for (i = 0; i < MANY; i++)
+			pthread_join(thread[i], NULL);
+		store_stats(world.store, &stats);
+		assert_int_equal(stats.puts, round * MANY * 100);
+		assert_int_equal(stats.stored_pages, MANY * 50);
+		assert_int_equal(stats.references, MANY * 50);
+		for (i = 0; i < MANY; i++)
+			store_drop_all(world.store, counting[i].refs + 50, 50);
+	}
+	store_stats(world.store, &stats);
+	assert_int_equal(stats.references, 0);
+	assert_int_equal(check_claims(&world, NULL, 0), 0);
+	pthread_barrier_destroy(&all_attached);
+	world_end(&world);
+}
 
 #define CELLS	512
 #define THREADS 4
@@ -743,6 +849,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(page_with_all_references_is_stored_again),
 	cmocka_unit_test(at_the_limit_put_fails_and_recovers),
 	cmocka_unit_test(attach_rebuilds_what_was_derived),
+	cmocka_unit_test(many_references_are_dropped_at_once),
+	cmocka_unit_test(more_threads_than_counters_count_truly),
 	cmocka_unit_test(threads_put_read_share_and_drop),
 };
 
