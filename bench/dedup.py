@@ -15,11 +15,12 @@ chains of the index, which a writer who does not know the seed gets by luck
 alone; and pages that are there already.
 
 Where all pages differ the look-up takes 200 ns with warm caches and 300 in a
-daemon, of the 3.4 us that a page of a large write takes: three locks, and a
-miss of the caches each for the bucket, the chain, and the bucket that is split
-in turn. Asking for these ahead of need, by hashing the next page while one is
-put, was tried and gained nothing: the hash leaves a page in the cache for the
-copy that follows at once.
+daemon, of the 3.4 us that a page of a large write takes. It is misses of the
+caches, for the bucket, its chain, and the bucket that is split in turn. Tried,
+and gained a percent at most: hashing the next page while one is put, so that
+these are fetched ahead of need; buckets split ahead by the housekeeper; slots
+found without calls. What would help is not to look for each page, but then
+equal pages are missed.
 
 Environment: BUILD=build, ROUNDS, SIZE (MiB).
 """
