@@ -108,7 +108,7 @@ done
 
 rounds=$(figures direct write:64k 1 4 | wc -l)
 echo "$(uname -sr), $(nproc) CPUs, $(fio --version), alg=$ALG," \
-	"median of $rounds rounds of $RUNTIME s, KiB/s"
+	"median of $rounds rounds, each of RUNTIME=$RUNTIME, KiB/s"
 printf '%-16s %-10s %-5s %4s %12s %12s %6s\n' \
 	mode pattern block jobs zram zramfs ratio
 for mode in fsync_on_close direct; do
