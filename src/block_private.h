@@ -70,14 +70,16 @@ int block_attach_at(int mount, const char *mountpoint,
  * Trimming, in a process of its own: of the filesystem on device, if that is
  * mounted at mountpoint, these parts. Its number, or -errno. wait: until it has
  * ended; end: the same, and 0, or what was wrong, a negative errno; -EINTR:
- * killed. It may be killed.
+ * killed. It may be killed. anew: also where the filesystem believes that it
+ * has been done.
  */
 struct block_range {
 	uint64_t start; /* bytes */
 	uint64_t length;
 };
 pid_t block_trim_begin(const char *mountpoint, dev_t device,
-		       const struct block_range *ranges, size_t count);
+		       const struct block_range *ranges, size_t count,
+		       bool anew);
 void block_trim_wait(pid_t pid);
 int block_trim_end(pid_t pid);
 
@@ -94,6 +96,8 @@ struct block_room {
 	uint64_t limit;
 };
 void block_room_open(struct block_room *room, dev_t device, bool reserves);
+/* What stays with the device is as it was. */
+void block_room_close(struct block_room *room);
 void block_room_set(struct block_room *room, uint64_t limit, uint64_t room_for,
 		    uint64_t free, unsigned int block_size);
 

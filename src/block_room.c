@@ -14,6 +14,10 @@
  *   Documentation/ABI/testing/sysfs-fs-ext4.
  *
  * Where the kernel lacks one, it is as without.
+ *
+ * The second goes with the filesystem. The first stays with the device, which
+ * others will use: so it is undone at the end, and whoever is next undoes what
+ * a daemon that was killed has left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -92,9 +96,27 @@ static bool find_reserved(dev_t device, char *path, size_t size)
 				name) < (int)size;
 }
 
+static void bound_none(dev_t device)
+{
+	bound_pending(device, "strict_limit", 0);
+	bound_pending(device, "max_ratio", 100);
+}
+
+static bool is_bound(dev_t device)
+{
+	uint64_t strict;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/strict_limit",
+		 major(device), minor(device));
+	return read_number(path, &strict) && strict;
+}
+
 void block_room_open(struct block_room *room, dev_t device, bool reserves)
 {
 	*room = (struct block_room){.device = device};
+	if (is_bound(device))
+		bound_none(device);
 	if (!reserves ||
 	    !find_reserved(device, room->path, sizeof(room->path)) ||
 	    !read_number(room->path, &room->usual))
@@ -117,9 +139,13 @@ static void set_limit(struct block_room *room, uint64_t limit)
 		bound_pending(room->device, "max_bytes", pending);
 		bound_pending(room->device, "strict_limit", 1);
 	} else {
-		bound_pending(room->device, "strict_limit", 0);
-		bound_pending(room->device, "max_ratio", 100);
+		bound_none(room->device);
 	}
+}
+
+void block_room_close(struct block_room *room)
+{
+	set_limit(room, 0);
 }
 
 void block_room_set(struct block_room *room, uint64_t limit, uint64_t room_for,

@@ -75,6 +75,7 @@ struct memory {
 	bool refused; /* the filesystem cannot be trimmed */
 	bool warned;  /* of memory that is nearly full */
 	bool wanted;  /* trim whatever the signs say */
+	bool anew;    /* the next trim is to miss nothing */
 	struct look last;
 	uint64_t lowest;  /* of free, since the last trim */
 	int64_t baseline; /* stored - used, after the last trim */
@@ -219,7 +220,7 @@ static size_t find_ranges(const struct block_space *space,
 /* False: it is to end. */
 static bool begin_trim(struct block_space *space,
 		       const struct block_range *ranges, size_t count,
-		       pid_t *pid)
+		       bool anew, pid_t *pid)
 {
 	bool stopping;
 
@@ -227,21 +228,22 @@ static bool begin_trim(struct block_space *space,
 	stopping = space->stopping;
 	if (!stopping) {
 		*pid = block_trim_begin(space->config.mountpoint,
-					space->config.device, ranges, count);
+					space->config.device, ranges, count,
+					anew);
 		space->trimming = *pid > 0 ? *pid : 0;
 	}
 	pthread_mutex_unlock(&space->lock);
 	return !stopping;
 }
 
-static int trim(struct block_space *space)
+static int trim(struct block_space *space, bool anew)
 {
 	struct block_range ranges[RANGES_MAX];
 	size_t count = find_ranges(space, ranges);
 	pid_t pid;
 	int error;
 
-	if (!count || !begin_trim(space, ranges, count, &pid))
+	if (!count || !begin_trim(space, ranges, count, anew, &pid))
 		return 0;
 	if (pid < 0)
 		return pid;
@@ -257,6 +259,7 @@ static void remember(struct memory *memory, const struct look *look)
 {
 	memory->known = true;
 	memory->wanted = false;
+	memory->anew = false;
 	memory->since = 0;
 	memory->last = *look;
 	memory->lowest = look->free;
@@ -276,13 +279,14 @@ static void suspect(struct memory *memory, const struct look *before,
 		memory->lowest = before->free;
 	if (memory->lowest)
 		memory->lowest--;
+	memory->anew = true;
 }
 
 static void try_trim(struct block_space *space, struct memory *memory,
 		     const struct look *before)
 {
 	struct look look;
-	int error = trim(space);
+	int error = trim(space, memory->anew);
 
 	/* Short of memory, or unmounted meanwhile: at the next look, if at all.
 	 */
@@ -335,6 +339,7 @@ static void watch(struct block_space *space)
 		if (!memory.known) {
 			remember(&memory, &look);
 			memory.wanted = config->begin_with_trim;
+			memory.anew = config->begin_with_trim;
 			continue;
 		}
 		if (config->trims && !memory.refused &&
@@ -343,6 +348,7 @@ static void watch(struct block_space *space)
 		else
 			memory.last = look;
 	} while (wait_for_look(space, room.limit));
+	block_room_close(&room);
 }
 
 static void *space_main(void *argument)

@@ -43,10 +43,31 @@ static int open_root(const char *mountpoint, dev_t device)
 	return stat_buf.st_dev == device ? root : -ENOENT;
 }
 
+static int trim_range(int root, const struct block_range *range, uint64_t least)
+{
+	struct fstrim_range asked = {
+		.start = range->start,
+		.len = range->length,
+		.minlen = least,
+	};
+
+	return ioctl(root, FITRIM, &asked) ? errno : 0;
+}
+
+/*
+ * ext4 passes over a group in which nothing was freed since it was trimmed,
+ * but takes what is freed during a trim for trimmed: it unlocks the group for
+ * each discard, and marks it at the end. It looks anew when shorter extents
+ * are asked for than were the last time. (fs/ext4/mballoc.c, ext4_trim_fs(),
+ * s_last_trim_minblks.)
+ */
+#define LONGER (128 << 10)
+
 /* After fork() in a process with threads: system calls only. An errno. */
 static int trim_all(const char *mountpoint, dev_t device,
-		    const struct block_range *ranges, size_t count)
+		    const struct block_range *ranges, size_t count, bool anew)
 {
+	int error = 0;
 	int root;
 	size_t i;
 
@@ -56,27 +77,23 @@ static int trim_all(const char *mountpoint, dev_t device,
 	root = open_root(mountpoint, device);
 	if (root < 0)
 		return -root;
-	for (i = 0; i < count; i++) {
-		struct fstrim_range range = {
-			.start = ranges[i].start,
-			.len = ranges[i].length,
-		};
-
-		if (ioctl(root, FITRIM, &range))
-			return errno;
-	}
-	return 0;
+	if (anew && count)
+		error = trim_range(root, &ranges[0], LONGER);
+	for (i = 0; i < count && !error; i++)
+		error = trim_range(root, &ranges[i], 0);
+	return error;
 }
 
 pid_t block_trim_begin(const char *mountpoint, dev_t device,
-		       const struct block_range *ranges, size_t count)
+		       const struct block_range *ranges, size_t count,
+		       bool anew)
 {
 	pid_t pid = fork();
 
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		_exit(trim_all(mountpoint, device, ranges, count));
+		_exit(trim_all(mountpoint, device, ranges, count, anew));
 	return pid;
 }
 

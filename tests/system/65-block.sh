@@ -225,7 +225,7 @@ trims() {
 
 # Filled beyond mem_limit: nothing but the data that found no place is lost.
 limited() { # TYPE
-	local type=$1 device i message=
+	local type=$1 device number i message=
 	command -v "mkfs.$type" >/dev/null && grep -qw "$type" /proc/filesystems ||
 		return
 	MNT=$TEST_DIR/limited-$type
@@ -270,8 +270,13 @@ limited() { # TYPE
 		btrfs check --readonly --force "$device" ;;
 	esac
 	check "$type, limited: check" "$CTL" check --verify "$MNT"
+	number=$(cat "/sys/block/${device#/dev/}/dev")
 	umount "$MNT"
-	gone "$type, limited: after umount" "$MNT" "${device%% *}"
+	gone "$type, limited: after umount" "$MNT" "$device"
+	if [ -e "/sys/class/bdi/$number/strict_limit" ]; then
+		equal "$type, limited: the device has no bound any more" \
+			"$(cat "/sys/class/bdi/$number/strict_limit")" 0
+	fi
 }
 
 # The worker goes on, and what asks it finds it.
