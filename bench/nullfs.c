@@ -61,9 +61,10 @@ static int wait_for_end(struct transport *transport)
 /* The workers' buffers lie in a ledger. */
 static int serve_mount(struct transport *transport, unsigned int threads)
 {
+	static const int no_pipe[2] = {-1, -1};
 	struct ledger ledger = {0};
 	int fd = ledger_create(threads);
-	int error = fd < 0 ? fd : ledger_map(&ledger, fd);
+	int error = fd < 0 ? fd : ledger_map(&ledger, fd, no_pipe);
 
 	if (!error)
 		error = transport_attach(transport, &ledger);

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -65,6 +64,34 @@ int ledger_create(unsigned int threads)
 	return error;
 }
 
+/*
+ * What a message takes of a pipe besides its data: a page for its header, and
+ * one as data need not begin where a page does.
+ */
+#define PIPE_BESIDES (2 * LEDGER_PAGE)
+
+void ledger_open_pipe(int ends[2])
+{
+	if (!pipe2(ends, O_CLOEXEC)) {
+		if (fcntl(ends[1], F_SETPIPE_SZ,
+			  LEDGER_DATA_MAX + PIPE_BESIDES) > 0 ||
+		    fcntl(ends[1], F_SETPIPE_SZ, LEDGER_DATA_MAX) > 0)
+			return;
+		close(ends[0]);
+		close(ends[1]);
+	}
+	ends[0] = ends[1] = -1;
+}
+
+static size_t data_max(const int pipe[2])
+{
+	int size = pipe[0] < 0 ? 0 : fcntl(pipe[0], F_GETPIPE_SZ);
+
+	if (size <= 0 || (size_t)size >= LEDGER_DATA_MAX + PIPE_BESIDES)
+		return LEDGER_DATA_MAX;
+	return (size_t)size - PIPE_BESIDES;
+}
+
 static bool is_ledger(const struct ledger_header *header, size_t size)
 {
 	return header->magic == LEDGER_MAGIC &&
@@ -73,7 +100,7 @@ static bool is_ledger(const struct ledger_header *header, size_t size)
 	       size == ledger_size(header->threads);
 }
 
-int ledger_map(struct ledger *ledger, int fd)
+int ledger_map(struct ledger *ledger, int fd, const int pipe[2])
 {
 	struct ledger_header header;
 	struct stat stat_buf;
@@ -87,6 +114,8 @@ int ledger_map(struct ledger *ledger, int fd)
 	*ledger = (struct ledger){
 		.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3),
 		.size = (size_t)stat_buf.st_size,
+		.pipe = pipe,
+		.data_max = data_max(pipe),
 	};
 	if (ledger->fd < 0)
 		return -errno;
@@ -124,5 +153,6 @@ char *ledger_buffer(const struct ledger *ledger, unsigned int thread)
 void ledger_release_buffer(const struct ledger *ledger, unsigned int thread)
 {
 	/* Where the system cannot, the memory just stays. */
-	madvise(ledger_buffer(ledger, thread), LEDGER_BUFFER_SIZE, MADV_REMOVE);
+	madvise(ledger_buffer(ledger, thread) + LEDGER_PAGE,
+		LEDGER_BUFFER_SIZE - LEDGER_PAGE, MADV_REMOVE);
 }

@@ -9,22 +9,26 @@
  *   answers  for each thread, what it was doing (fs/answer.h)
  *   buffers  for each thread, the message that it was serving
  *
+ * and a pipe, through which a message may come to its buffer.
+ *
  * The buffers are here because the kernel sends forgets once and wants no
  * answer: one that was read and not yet done is done by the next worker, from
- * the dead one's buffer.
+ * the dead one's buffer, or the pipe.
  *
- * Whoever holds the memfd holds no more than a descriptor; the worker maps it.
+ * Whoever holds the memfd and the pipe holds no more than descriptors; the
+ * worker maps the one and uses the other.
  * Errors are negative errno. Not thread-safe; what is mapped is its users'.
  */
 #ifndef ZRAMFS_LEDGER_H
 #define ZRAMFS_LEDGER_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Changes with the layout of anything in the ledger. */
-#define LEDGER_VERSION 1
+#define LEDGER_VERSION 2
 
 #define LEDGER_MESSAGE_MAX 1024
 
@@ -57,20 +61,33 @@ struct ledger {
 	struct ledger_header *header;
 	struct answer *answers;
 	char *buffers;
+	const int *pipe; /* its holder's two ends; -1: there is none */
+	size_t data_max; /* that a message may have for it, of whole pages */
 };
 
 /* A buffer: see transport.c. */
-#define LEDGER_BUFFER_SIZE ((1u << 20) + 2 * 4096u)
+#define LEDGER_DATA_MAX	   (1u << 20)
+#define LEDGER_BUFFER_SIZE (LEDGER_DATA_MAX + 2 * 4096u)
 
 /* A new ledger's descriptor, with nothing mapped. */
 int ledger_create(unsigned int threads);
 
-/* fd is duplicated. -EPROTO: not a ledger of this version. */
-int ledger_map(struct ledger *ledger, int fd);
+/*
+ * A pipe that takes any message, or one with next to a megabyte, which is what
+ * the system allows to those without CAP_SYS_RESOURCE. -1 in both ends: it
+ * allows neither (pipe-max-size, pipe-user-pages-soft: proc(5)).
+ */
+void ledger_open_pipe(int ends[2]);
+
+/* fd is duplicated, pipe is not. -EPROTO: not a ledger of this version. */
+int ledger_map(struct ledger *ledger, int fd, const int pipe[2]);
 void ledger_unmap(struct ledger *ledger);
 
 char *ledger_buffer(const struct ledger *ledger, unsigned int thread);
-/* Give a buffer's memory back to the system; it reads as zeros then. */
+/*
+ * Give a buffer's memory back to the system, but for its first page; what is
+ * given back reads as zeros then.
+ */
 void ledger_release_buffer(const struct ledger *ledger, unsigned int thread);
 
 #endif

@@ -218,6 +218,7 @@ static struct service new_service(const struct options *options)
 	return (struct service){
 		.arena_fd = -1,
 		.ledger_fd = -1,
+		.pipe = {-1, -1},
 		.link = -1,
 		.owner = getuid(),
 		.writeback = options->writeback,

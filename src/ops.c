@@ -90,7 +90,7 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 				  : FUSE_CAP_ATOMIC_O_TRUNC;
 	connection->want = wanted & connection->capable;
 	connection->max_write =
-		service->block ? REQUEST_DATA_BLOCK : REQUEST_DATA_MAX;
+		service->block ? REQUEST_DATA_BLOCK : service->ledger.data_max;
 	connection->max_read = service->max_read;
 	connection->max_background = MAX_BACKGROUND;
 	connection->congestion_threshold = MAX_BACKGROUND;

@@ -113,6 +113,9 @@ static void adjust_init(struct request *request, struct fuse_init_out *out)
 	if (out->flags & FUSE_INIT_EXT)
 		out->flags2 |=
 			(request->offered & FUSE_DIRECT_IO_ALLOW_MMAP) >> 32;
+	/* libfuse has it from max_write, which is less where a pipe is. */
+	if (request->agreement->read_pages && (out->flags & FUSE_MAX_PAGES))
+		out->max_pages = request->agreement->read_pages;
 	atomic_store_explicit(&request->agreement->setxattr_ext,
 			      flags & FUSE_SETXATTR_EXT, memory_order_release);
 }

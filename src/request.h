@@ -31,6 +31,7 @@
 /* What was agreed with the kernel beyond what libfuse knows. */
 struct request_agreement {
 	atomic_bool setxattr_ext; /* setxattr requests have their longer form */
+	uint16_t read_pages; /* at most in a read; 0: as in a write */
 };
 
 struct request {

@@ -313,6 +313,7 @@ static void become(void *context, int program, int link)
 		.fuse = transport_fd(service->transport),
 		.arena = service->arena_fd,
 		.ledger = service->ledger_fd,
+		.pipe = {service->pipe[0], service->pipe[1]},
 		.link = link,
 		.block_root = server->block ? block_root_fd(server->block) : -1,
 		.mountpoint = server->mountpoint,
@@ -335,6 +336,8 @@ int serve_on(struct service *service, const struct options *options,
 
 	service->arena_fd = descriptors->arena;
 	service->ledger_fd = descriptors->ledger;
+	service->pipe[0] = descriptors->pipe[0];
+	service->pipe[1] = descriptors->pipe[1];
 	snprintf(where, sizeof(where), "/dev/fd/%d", descriptors->fuse);
 	keep_heap_small();
 	if (!options->foreground)

@@ -74,6 +74,9 @@ int service_hold(struct service *service, const struct options *options,
 	if (service->ledger_fd < 0)
 		return explain(service->ledger_fd, message, message_size,
 			       "cannot make a place for requests");
+	/* Nobody goes on after a death without a keeper. */
+	if (options->keeper)
+		ledger_open_pipe(service->pipe);
 	return 0;
 }
 
@@ -83,14 +86,20 @@ void service_release(struct service *service)
 		close(service->arena_fd);
 	if (service->ledger_fd >= 0)
 		close(service->ledger_fd);
+	if (service->pipe[0] >= 0) {
+		close(service->pipe[0]);
+		close(service->pipe[1]);
+	}
 	service->arena_fd = service->ledger_fd = -1;
+	service->pipe[0] = service->pipe[1] = -1;
 }
 
 /* --- starting ---------------------------------------------------------- */
 
 static int map_memfds(struct service *service, char *message, size_t size)
 {
-	int error = ledger_map(&service->ledger, service->ledger_fd);
+	int error = ledger_map(&service->ledger, service->ledger_fd,
+			       service->pipe);
 
 	if (!error)
 		error = arena_attach(&service->arena, service->arena_fd);

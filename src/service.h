@@ -26,6 +26,7 @@
 struct service {
 	int arena_fd; /* the memfds; -1: none yet */
 	int ledger_fd;
+	int pipe[2];	   /* of the ledger; -1: it does without */
 	int link;	   /* to the keeper; -1: none */
 	bool handing_over; /* this worker ends for another program */
 	struct ledger ledger;

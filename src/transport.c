@@ -6,8 +6,9 @@
  * (FUSE_DEV_IOC_CLONE) save the kernel a little contention on many cores, but
  * a request read through a clone is lost when that clone is closed.
  *
- * There are no locks here: workers and the thread that waits for them share
- * the atomics in struct worker, and an eventfd.
+ * Workers and the thread that waits for them share the atomics in struct worker
+ * and an eventfd. The one lock is the pipe's, among workers; none is taken
+ * while it is held.
  */
 #include "transport_private.h"
 
@@ -84,11 +85,19 @@ int transport_create(struct transport **result,
 	transport->config = *config;
 	transport->config.options = NULL; /* the caller's */
 	transport->owner = true;
+	error = -pthread_mutex_init(&transport->pipe_lock, NULL);
+	if (error) {
+		free(transport);
+		transport = NULL;
+		goto fail;
+	}
 
 	error = transport_create_session(transport, config, message,
 					 message_size);
 	if (error)
 		goto fail;
+	if (!config->resident)
+		transport->agreement.read_pages = REQUEST_DATA_MAX / PAGE;
 	error = create_workers(transport, config->threads);
 	if (error)
 		goto fail;
@@ -117,6 +126,7 @@ void transport_destroy(struct transport *transport)
 		fuse_session_destroy(transport->session);
 	free(transport->workers);
 	awake_close(&transport->awake);
+	pthread_mutex_destroy(&transport->pipe_lock);
 	if (transport->event >= 0)
 		close(transport->event);
 	if (transport->signals >= 0)

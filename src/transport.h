@@ -31,10 +31,8 @@ struct transport_config {
 	const char *options; /* for libfuse and the kernel, comma-separated */
 	unsigned int threads;
 	/*
-	 * So many bytes of data in each buffer stay in memory; 0: none. When a
-	 * worker is killed while it reads a request into memory that has yet
-	 * to be got, the kernel answers that request with EIO, which then is
-	 * lost. What is there is read at one go.
+	 * So many bytes of data in each buffer stay in memory, and no request
+	 * has more; 0: buffers come and go, see transport_receive.c.
 	 */
 	size_t resident;
 	bool low_latency; /* keep processors awake in bursts: see awake.h */

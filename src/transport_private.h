@@ -4,6 +4,7 @@
  *
  * transport.c starts, watches and stops; transport_session.c has libfuse's
  * session and the mount; transport_worker.c is what the worker threads do;
+ * transport_receive.c gets them their requests, and memory for these;
  * transport_resume.c takes over from a worker process that has died.
  */
 #ifndef ZRAMFS_TRANSPORT_PRIVATE_H
@@ -38,17 +39,18 @@ struct worker {
 	struct transport *transport;
 	pthread_t thread;
 	bool started;
-	char *buffer; /* in the ledger */
+	char *buffer;	    /* in the ledger */
+	size_t resident;    /* so much of it is in memory and mapped here */
+	unsigned int taken; /* by the pipe, since it was given back */
+	bool direct;	    /* is read into, be it in memory or not */
 	struct request request;
 	struct awake_pace pace;
-	uint64_t seen_served; /* as the waiting thread saw them last */
-	uint64_t seen_large;
+	uint64_t seen_served; /* as the waiting thread saw it last */
 	_Atomic int attached; /* 0 not yet, 1 done, or negative errno */
 	atomic_bool ended;
 	atomic_bool give_back;
 	/* A cache line apart from what others write. */
 	_Alignas(64) atomic_bool large; /* the buffer takes memory */
-	_Atomic uint64_t large_served;
 	_Atomic uint64_t served;
 	_Atomic uint64_t requests[TRANSPORT_OPCODES];
 };
@@ -62,6 +64,8 @@ struct transport {
 	unsigned int max_read;
 	bool mounted;
 	bool owner; /* of the mount: to unmount it */
+	/* Held by who gets a request by the pipe, until it is in a buffer. */
+	pthread_mutex_t pipe_lock;
 	const struct ledger *ledger;
 	struct awake awake; /* of the thread that waits */
 	int waited;	    /* ms since workers were watched */
@@ -88,10 +92,38 @@ int transport_start_worker(struct worker *worker,
 			   const pthread_attr_t *attributes);
 
 /*
- * Call from time to time while the worker is large: when it has had no large
+ * Call from time to time while the worker is large: when it has had next to no
  * request since the last call, it is made to give its buffer's memory back.
  */
 void transport_watch_worker(struct worker *worker);
+
+/* Before the first request is received. */
+void transport_prepare_buffer(struct worker *worker);
+
+/*
+ * Wait for the next request, and have it in the worker's buffer: its length,
+ * or -1 and errno as read(2).
+ */
+ssize_t transport_receive(struct worker *worker);
+
+/* Have the whole buffer in memory: then requests are read into it. */
+void transport_keep_buffer(struct worker *worker);
+
+/* The request was served, its reply sent. */
+void transport_note_size(struct worker *worker, size_t request, size_t reply);
+
+/* When the watching thread wants it. */
+void transport_give_buffer_back(struct worker *worker);
+
+/*
+ * What a worker process left in the pipe when it died, into the worker's
+ * buffer: its length, 0: nothing (more).
+ */
+size_t transport_take_left(struct worker *worker);
+
+/* Answer with an error, if it wants an answer. */
+void transport_refuse(struct transport *transport,
+		      const struct fuse_in_header *in, int error);
 
 /* Make the event readable. Any thread. */
 void transport_notify(struct transport *transport);

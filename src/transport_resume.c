@@ -6,8 +6,8 @@
  *
  *   1. The agreement: libfuse gets the kernel's FUSE_INIT once more, from the
  *      ledger; what it answers is kept and not sent.
- *   2. Forgets that were read and not done, from the dead worker's buffers:
- *      the kernel sends them once.
+ *   2. Forgets that were read and not done, from the dead worker's buffers
+ *      and the pipe: the kernel sends them once.
  *   3. The kernel puts what was read and not answered back into its queue, in
  *      front, and marks it (FUSE_NOTIFY_RESEND, Linux 6.9). It is served here
  *      up to the first request that has no mark. Older kernels get an error
@@ -136,32 +136,58 @@ static void do_forgets(struct transport *transport)
 	}
 }
 
-/* Requests that the kernel will not send again, and waits for. */
+/* A request that the kernel will not send again, and waits for. */
+static void refuse_request(struct transport *transport,
+			   struct fuse_in_header *in)
+{
+	struct fuse_out_header out = {
+		.len = sizeof(out),
+		.error = -EIO,
+		.unique = in->unique,
+	};
+
+	if (is_forget(in) || in->opcode == FUSE_INTERRUPT ||
+	    in->opcode == FUSE_INIT)
+		return;
+	/* ENOENT: it was answered before the death. */
+	if (write(transport->fd, &out, sizeof(out)) == (ssize_t)sizeof(out)) {
+		log_line(LOG_WARNING,
+			 "a request (opcode %u) was lost with the worker",
+			 in->opcode);
+		transport->config.withdraw(transport->config.userdata,
+					   in->unique);
+	}
+	in->len = 0;
+}
+
 static void refuse_requests(struct transport *transport)
 {
 	unsigned int i;
 
 	for (i = 0; i < transport->threads; i++) {
 		struct fuse_in_header *in = left_behind(&transport->workers[i]);
-		struct fuse_out_header out = {
-			.len = sizeof(out),
-			.error = -EIO,
-		};
 
-		if (!in || is_forget(in) || in->opcode == FUSE_INTERRUPT ||
-		    in->opcode == FUSE_INIT)
-			continue;
-		out.unique = in->unique;
-		/* ENOENT: it was answered before the death. */
-		if (write(transport->fd, &out, sizeof(out)) ==
-		    (ssize_t)sizeof(out)) {
-			log_line(LOG_WARNING,
-				 "a request (opcode %u) was lost with the "
-				 "worker",
-				 in->opcode);
-			transport->config.withdraw(transport->config.userdata,
-						   in->unique);
-		}
+		if (in)
+			refuse_request(transport, in);
+	}
+}
+
+/*
+ * What had come as far as the pipe. Nothing is in the buffers any more. What
+ * is no forget is asked for again.
+ */
+static void empty_pipe(struct transport *transport)
+{
+	struct worker *worker = &transport->workers[0];
+	char *message = worker->buffer + REQUEST_START;
+	struct fuse_in_header *in = (struct fuse_in_header *)message;
+	size_t length;
+
+	while ((length = transport_take_left(worker))) {
+		if (is_forget(in))
+			serve_here(transport, message, length);
+		else if (!can_resend(transport->ledger->header))
+			refuse_request(transport, in);
 		in->len = 0;
 	}
 }
@@ -215,10 +241,11 @@ static int resume_requests(struct transport *transport)
 {
 	int error;
 
-	if (!can_resend(transport->ledger->header)) {
+	if (!can_resend(transport->ledger->header))
 		refuse_requests(transport);
+	empty_pipe(transport);
+	if (!can_resend(transport->ledger->header))
 		return 0;
-	}
 	error = set_blocking(transport, false);
 	if (!error)
 		error = ask_again(transport);
@@ -235,6 +262,7 @@ static int resume(struct transport *transport)
 		return error;
 	request_set_current(&transport->workers[0].request);
 	replay_init(transport);
+	transport_keep_buffer(&transport->workers[0]);
 	do_forgets(transport);
 	error = resume_requests(transport);
 	transport->config.resumed(transport->config.userdata);
@@ -257,6 +285,7 @@ int transport_attach(struct transport *transport, const struct ledger *ledger)
 
 		worker->buffer = ledger_buffer(ledger, i);
 		worker->request.reply = worker->buffer + REPLY_START;
+		transport_prepare_buffer(worker);
 	}
 	if (init_length(ledger->header))
 		error = resume(transport);

@@ -10,14 +10,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fault.h"
 #include "log.h"
 
-/* Messages above this make a buffer worth giving back once none comes. */
-#define LARGE_MESSAGE (64 * 1024)
+/* A worker with fewer requests in a tick does not need its buffer. */
+#define FEW_REQUESTS 8
 
 void transport_notify(struct transport *transport)
 {
@@ -37,41 +36,9 @@ static void count_one(_Atomic uint64_t *counter)
 		memory_order_relaxed);
 }
 
-static void note_large(struct worker *worker, size_t length)
-{
-	if (length <= LARGE_MESSAGE || worker->transport->config.resident)
-		return;
-	count_one(&worker->large_served);
-	if (atomic_load_explicit(&worker->large, memory_order_relaxed))
-		return;
-	atomic_store_explicit(&worker->large, true, memory_order_relaxed);
-	transport_notify(worker->transport);
-}
-
-/* Where this fails, it is as without. */
-static void keep_buffer(struct worker *worker)
-{
-	size_t resident = worker->transport->config.resident;
-
-	if (resident && madvise(worker->buffer, REPLY_START + resident,
-				MADV_POPULATE_WRITE))
-		log_line(LOG_WARNING, "cannot keep a buffer in memory: %s",
-			 strerror(errno));
-}
-
-static void give_buffer_back(struct worker *worker)
-{
-	if (!atomic_load_explicit(&worker->give_back, memory_order_relaxed))
-		return;
-	atomic_store_explicit(&worker->give_back, false, memory_order_relaxed);
-	ledger_release_buffer(worker->transport->ledger,
-			      worker - worker->transport->workers);
-	atomic_store_explicit(&worker->large, false, memory_order_relaxed);
-}
-
 /* Forgets and interrupts want no answer. */
-static void refuse(struct transport *transport, const struct fuse_in_header *in,
-		   int error)
+void transport_refuse(struct transport *transport,
+		      const struct fuse_in_header *in, int error)
 {
 	struct fuse_out_header out = {
 		.len = sizeof(out),
@@ -102,7 +69,7 @@ void transport_serve(struct worker *worker, void *message, size_t length,
 	opcode = in->opcode < TRANSPORT_OPCODES ? in->opcode : 0;
 	count_one(&worker->requests[opcode]);
 	if (error) {
-		refuse(transport, in, error);
+		transport_refuse(transport, in, error);
 	} else if (opcode == FUSE_INIT) {
 		transport_agree(transport, message, length);
 	} else {
@@ -115,9 +82,7 @@ void transport_serve(struct worker *worker, void *message, size_t length,
 	fault_point("request done");
 	/* Nothing is left to do of it, should this be the last. */
 	in->len = 0;
-	note_large(worker, received > request->reply_length
-				   ? received
-				   : request->reply_length);
+	transport_note_size(worker, received, request->reply_length);
 }
 
 /*
@@ -160,13 +125,12 @@ static void serve_all(struct worker *worker)
 {
 	struct transport *transport = worker->transport;
 	char *message = worker->buffer + REQUEST_START;
-	const size_t room = BUFFER_SIZE - REQUEST_START;
 	ssize_t length;
 
 	while (!atomic_load_explicit(&transport->stopping,
 				     memory_order_relaxed)) {
-		give_buffer_back(worker);
-		length = read(transport->fd, message, room);
+		transport_give_buffer_back(worker);
+		length = transport_receive(worker);
 		if (length >= (ssize_t)sizeof(struct fuse_in_header)) {
 			begin(worker, message);
 			transport_serve(worker, message, length, 0);
@@ -202,7 +166,8 @@ static void *worker_main(void *argument)
 	sigaddset(&wake, WAKE_SIGNAL);
 	pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
 	request_set_current(&worker->request);
-	keep_buffer(worker);
+	if (transport->config.resident)
+		transport_keep_buffer(worker);
 	error = transport->config.attach(transport->config.userdata);
 	atomic_store_explicit(&worker->attached, error ? error : 1,
 			      memory_order_release);
@@ -235,12 +200,10 @@ int transport_start_worker(struct worker *worker,
  */
 void transport_watch_worker(struct worker *worker)
 {
-	uint64_t served, large;
+	uint64_t served =
+		atomic_load_explicit(&worker->served, memory_order_relaxed);
 
-	served = atomic_load_explicit(&worker->served, memory_order_relaxed);
-	large = atomic_load_explicit(&worker->large_served,
-				     memory_order_relaxed);
-	if (large == worker->seen_large &&
+	if (served - worker->seen_served < FEW_REQUESTS &&
 	    atomic_load_explicit(&worker->large, memory_order_relaxed)) {
 		atomic_store_explicit(&worker->give_back, true,
 				      memory_order_relaxed);
@@ -248,5 +211,4 @@ void transport_watch_worker(struct worker *worker)
 			pthread_kill(worker->thread, WAKE_SIGNAL);
 	}
 	worker->seen_served = served;
-	worker->seen_large = large;
 }

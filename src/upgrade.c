@@ -124,7 +124,8 @@ int upgrade_become(int program, char **argv,
 		   const struct upgrade_descriptors *descriptors)
 {
 	const int inherited[] = {descriptors->fuse, descriptors->arena,
-				 descriptors->ledger, descriptors->link,
+				 descriptors->ledger, descriptors->pipe[0],
+				 descriptors->pipe[1], descriptors->link,
 				 descriptors->block_root};
 	char *value;
 	size_t i;
@@ -132,9 +133,11 @@ int upgrade_become(int program, char **argv,
 	for (i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++)
 		if (inherited[i] >= 0 && fcntl(inherited[i], F_SETFD, 0))
 			return -errno;
-	if (asprintf(&value, "%d %d %d %d %d %s", descriptors->fuse,
-		     descriptors->arena, descriptors->ledger, descriptors->link,
-		     descriptors->block_root, descriptors->mountpoint) < 0)
+	if (asprintf(&value, "%d %d %d %d %d %d %d %s", descriptors->fuse,
+		     descriptors->arena, descriptors->ledger,
+		     descriptors->pipe[0], descriptors->pipe[1],
+		     descriptors->link, descriptors->block_root,
+		     descriptors->mountpoint) < 0)
 		return -ENOMEM;
 	if (setenv(UPGRADE_ENVIRONMENT, value, 1))
 		return -ENOMEM;
@@ -149,13 +152,15 @@ bool upgrade_inherited(struct upgrade_descriptors *descriptors)
 	static char mountpoint[PATH_MAX]; /* for as long as the process */
 	const char *value = getenv(UPGRADE_ENVIRONMENT);
 	int *fds[] = {&descriptors->fuse, &descriptors->arena,
-		      &descriptors->ledger, &descriptors->link,
+		      &descriptors->ledger, &descriptors->pipe[0],
+		      &descriptors->pipe[1], &descriptors->link,
 		      &descriptors->block_root};
 	int used = 0;
 	size_t i;
 
-	if (!value || sscanf(value, "%d %d %d %d %d %n", fds[0], fds[1], fds[2],
-			     fds[3], fds[4], &used) != 5)
+	if (!value ||
+	    sscanf(value, "%d %d %d %d %d %d %d %n", fds[0], fds[1], fds[2],
+		   fds[3], fds[4], fds[5], fds[6], &used) != 7)
 		return false;
 	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (*fds[i] >= 0 && fcntl(*fds[i], F_SETFD, FD_CLOEXEC))

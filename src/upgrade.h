@@ -22,6 +22,7 @@ struct upgrade_descriptors {
 	int fuse;
 	int arena;
 	int ledger;
+	int pipe[2]; /* of the ledger; or -1 */
 	int link;
 	int block_root;
 	const char *mountpoint; /* in full */

@@ -253,3 +253,41 @@ if command -v fio >/dev/null; then
 else
 	skip "fio" "not installed"
 fi
+
+# --- large writes after idle times -------------------------------------------------
+
+# What idle workers have given back is needed again, and just then one is
+# killed: each process writes 8 MiB, and a worker dies within 4 ms. Prints the
+# errors that the writers saw.
+idle_writes() {
+	python3 - "$MNT" "$1" "$(keeper_of "$MNT")" "$2" <<-'END'
+		import mmap, os, random, signal, sys, threading, time
+		mount, times, keeper = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+		flags = os.O_CREAT | os.O_RDWR | (os.O_DIRECT if sys.argv[4] == "direct" else 0)
+		data = mmap.mmap(-1, 1 << 20)
+		def write(name):
+		    try:
+		        fd = os.open(mount + "/" + name, flags)
+		        for i in range(8):
+		            os.pwritev(fd, [data], i << 20)
+		        os.fsync(fd)
+		        os.close(fd)
+		    except OSError as error:
+		        print(error)
+		for i in range(times):
+		    os.statvfs(mount)
+		    time.sleep(0.9)
+		    data[:8] = random.randbytes(8)
+		    writers = [threading.Thread(target=write, args=(name,)) for name in "abc"]
+		    for writer in writers:
+		        writer.start()
+		    time.sleep(random.random() * 0.004)
+		    for pid in open(f"/proc/{keeper}/task/{keeper}/children").read().split():
+		        os.kill(int(pid), signal.SIGKILL)
+		    for writer in writers:
+		        writer.join()
+	END
+}
+equal "large direct writes after idle times" "$(idle_writes 6 direct)" ""
+equal "large buffered ones" "$(idle_writes 6 buffered)" ""
+rm "$MNT"/[abc]
