@@ -47,7 +47,9 @@ say = @echo
 endif
 
 PROGRAM_SOURCES := src/main.c src/zramfsctl.c
-LIBRARY_SOURCES := $(filter-out $(PROGRAM_SOURCES),$(wildcard src/*.c)) \
+# What takes the C library's place is for the daemon of test builds alone.
+FAULT_OBJECTS := $(if $(FAULTS),$(BUILD)/src/fault_malloc.o)
+LIBRARY_SOURCES := $(filter-out $(PROGRAM_SOURCES) src/fault_malloc.c,$(wildcard src/*.c)) \
 	$(wildcard src/*/*.c) $(wildcard codec/*.c) $(wildcard pool/*.c)
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 LIBRARY := $(BUILD)/libzramfs.a
@@ -81,7 +83,7 @@ $(LIBRARY): $(LIBRARY_OBJECTS)
 	$(say) "  AR      $@"
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/zramfs: $(BUILD)/src/main.o $(LIBRARY)
+$(BUILD)/zramfs: $(BUILD)/src/main.o $(FAULT_OBJECTS) $(LIBRARY)
 	$(say) "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fault.h"
+#include "fs/damage.h"
 #include "keeper.h"
 #include "ops_private.h"
 #include "process_memory.h"
@@ -211,28 +212,51 @@ static int reset_most(struct service *service, uint64_t value)
 	return 0;
 }
 
-static int set(struct service *service, const struct control_set *set)
+#ifdef ZRAMFS_FAULTS
+/* See fault.h. -ENOENT: no such key. */
+static int set_fault(struct service *service, fuse_ino_t ino, const char *key,
+		     uint64_t value)
 {
+	if (!strcmp(key, "fault"))
+		fault_arm_request(value, 0);
+	else if (!strcmp(key, "fault_alloc") && value)
+		fault_arm_request(0, value);
+	else if (!strcmp(key, "fault_alloc"))
+		return fault_disarm_alloc();
+	else if (!strcmp(key, "fault_blocks"))
+		return fault_blocks() <= (long)value ? 0 : -ERANGE;
+	else if (!strcmp(key, "fault_flip"))
+		return fs_damage(service->fs, ino, value);
+	else
+		return -ENOENT;
+	return 0;
+}
+#endif
+
+static int set(struct service *service, fuse_ino_t ino,
+	       const struct control_set *set)
+{
+#ifdef ZRAMFS_FAULTS
+	int error = set_fault(service, ino, set->key, set->value);
+
+	if (error != -ENOENT)
+		return error;
+#endif
 	if (!strncmp(set->key, "size", sizeof(set->key)))
 		return fs_set_size(service->fs, set->value);
 	if (!strncmp(set->key, "mem_limit", sizeof(set->key)))
 		return service_set_mem_limit(service, set->value);
 	if (!strncmp(set->key, "hot", sizeof(set->key)))
 		return service_set_hot(service, set->value);
-#ifdef ZRAMFS_FAULTS
-	if (!strncmp(set->key, "fault", sizeof(set->key))) {
-		fault_arm_request(set->value);
-		return 0;
-	}
-#endif
 	if (!strncmp(set->key, "mem_used_max", sizeof(set->key)))
 		return reset_most(service, set->value);
 	return -ENOENT;
 }
 
-static void control_set(fuse_req_t req, const struct control_set *change)
+static void control_set(fuse_req_t req, fuse_ino_t ino,
+			const struct control_set *change)
 {
-	int error = set(ops_service(req), change);
+	int error = set(ops_service(req), ino, change);
 
 	if (error)
 		ops_reply_error(req, error);
@@ -353,7 +377,7 @@ void control_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command,
 		control_compact(req);
 		break;
 	case CONTROL_SET:
-		control_set(req, in);
+		control_set(req, ino, in);
 		break;
 	case CONTROL_CHECK:
 		control_check(req, in);

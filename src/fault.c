@@ -6,6 +6,8 @@
 
 #ifdef ZRAMFS_FAULTS
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -15,17 +17,19 @@
 
 static _Atomic unsigned long points, allocs;
 static _Atomic unsigned long kill_at, alloc_at;
-static _Atomic unsigned long pending; /* of kill_at */
+static _Atomic unsigned long pending_kill, pending_alloc;
+static atomic_bool pending;
+static _Atomic long blocks;
 static const char *_Atomic last_name;
 
 void fault_point(const char *name)
 {
-	unsigned long point, begin = 0;
+	unsigned long point;
 
-	if (atomic_load(&pending) && !strcmp(name, FAULT_REQUEST))
-		begin = atomic_exchange(&pending, 0);
-	if (begin)
-		fault_arm(begin, 0);
+	if (atomic_load(&pending) && !strcmp(name, FAULT_REQUEST) &&
+	    atomic_exchange(&pending, false))
+		fault_arm(atomic_load(&pending_kill),
+			  atomic_load(&pending_alloc));
 	point = atomic_fetch_add(&points, 1) + 1;
 	atomic_store(&last_name, name);
 	/* At once: not even buffered output is to follow. */
@@ -46,9 +50,48 @@ void fault_arm(unsigned long kill, unsigned long alloc)
 	atomic_store(&alloc_at, alloc);
 }
 
-void fault_arm_request(unsigned long kill)
+void fault_arm_request(unsigned long kill, unsigned long alloc)
 {
-	atomic_store(&pending, kill);
+	fault_arm(0, 0);
+	atomic_store(&pending_kill, kill);
+	atomic_store(&pending_alloc, alloc);
+	atomic_store(&pending, kill || alloc);
+}
+
+int fault_disarm_alloc(void)
+{
+	unsigned long nth = atomic_exchange(&alloc_at, 0);
+
+	if (atomic_exchange(&pending, false))
+		return -ERANGE;
+	if (!nth)
+		return -ENODATA;
+	return atomic_load(&allocs) >= nth ? 0 : -ERANGE;
+}
+
+/* Nothing is allocated, and the file is for one worker. */
+void fault_start(void)
+{
+	const char *path = getenv("ZRAMFS_FAULT_START");
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	char text[16] = "";
+
+	if (fd < 0)
+		return;
+	if (read(fd, text, sizeof(text) - 1) > 0)
+		fault_arm(0, strtoul(text, NULL, 10));
+	close(fd);
+	unlink(path);
+}
+
+void fault_count_block(int change)
+{
+	atomic_fetch_add(&blocks, change);
+}
+
+long fault_blocks(void)
+{
+	return atomic_load(&blocks);
 }
 
 bool fault_old_kernel(void)

@@ -4,7 +4,16 @@
  *
  * For test builds only (make FAULTS=1): elsewhere nothing of it is compiled.
  * A test program calls fault_arm(); of a mounted zramfs it is asked for by
- * zramfsctl set MOUNTPOINT fault=N.
+ * zramfsctl set MOUNTPOINT KEY=N:
+ *
+ *   fault=N        die at the N-th point
+ *   fault_alloc=N  the N-th allocation fails; 0: none from now on, it says
+ *                  "out of range" when there were fewer than N
+ *   fault_blocks=N says "out of range" when more than N blocks are allocated
+ *   fault_flip=N   a bit of a file's N-th page: see store/damage.h
+ *
+ * and a worker that starts looks into the file that ZRAMFS_FAULT_START in the
+ * environment names: of its allocations, the N-th that is written there fails.
  *
  * Knows no other room; every room may use it.
  */
@@ -33,7 +42,20 @@ void fault_arm(unsigned long kill, unsigned long alloc);
  * The same, from the next request on. Such a request begins with the point
  * FAULT_REQUEST.
  */
-void fault_arm_request(unsigned long kill);
+void fault_arm_request(unsigned long kill, unsigned long alloc);
+
+/*
+ * No more allocation is to fail. 0 when one has been made to; -ERANGE when
+ * there were too few; -ENODATA when none was to.
+ */
+int fault_disarm_alloc(void);
+
+/* A worker starts. */
+void fault_start(void);
+
+/* A block was allocated (1) or freed (-1); so many are there. */
+void fault_count_block(int change);
+long fault_blocks(void);
 
 /* Whether to do as on Linux before 6.9: ZRAMFS_OLD_KERNEL in the environment.
  */
@@ -50,6 +72,7 @@ const char *fault_name(void);
 #define fault_point(name)  ((void)0)
 #define fault_alloc()	   false
 #define fault_old_kernel() false
+#define fault_start()	   ((void)0)
 
 #endif
 

@@ -38,6 +38,7 @@ struct request {
 	struct request_agreement *agreement;
 	uint32_t opcode; /* as the kernel sent it */
 	bool busy;	 /* it is being served */
+	bool undone;	 /* libfuse had no memory for one without an answer */
 	/* The kernel asks that suid, sgid (and capabilities) be taken away. */
 	bool kill_priv;
 	/* The op's: several may write directly to this open file at once. */

@@ -20,6 +20,7 @@
 #include "block.h"
 #include "crash.h"
 #include "daemon.h"
+#include "fault.h"
 #include "keeper.h"
 #include "log.h"
 #include "options.h"
@@ -265,6 +266,7 @@ static int be_worker(struct server *server, bool first)
 	int status, end;
 
 	install_crash_report(server);
+	fault_start();
 	status = start_serving(server);
 	if (status)
 		return status;

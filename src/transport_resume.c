@@ -54,8 +54,11 @@ static bool can_resend(const struct ledger_header *header)
 	       ((uint64_t)in->flags2 << 32 & HAS_RESEND);
 }
 
-/* Have libfuse answer the kernel's FUSE_INIT, and keep the answer. */
-static void replay_init(struct transport *transport)
+/*
+ * Have libfuse answer the kernel's FUSE_INIT, and keep the answer. The error
+ * that is the answer: libfuse will serve no request then.
+ */
+static int replay_init(struct transport *transport)
 {
 	struct ledger_header *header = transport->ledger->header;
 	_Alignas(8) char message[LEDGER_MESSAGE_MAX];
@@ -70,6 +73,7 @@ static void replay_init(struct transport *transport)
 	fuse_session_process_buf(transport->session, &buf);
 	request->keep = NULL;
 	header->reply_length = (uint32_t)request->kept;
+	return ((const struct fuse_out_header *)header->reply)->error;
 }
 
 void transport_agree(struct transport *transport, const void *message,
@@ -261,11 +265,13 @@ static int resume(struct transport *transport)
 	if (error)
 		return error;
 	request_set_current(&transport->workers[0].request);
-	replay_init(transport);
-	transport_keep_buffer(&transport->workers[0]);
-	do_forgets(transport);
-	error = resume_requests(transport);
-	transport->config.resumed(transport->config.userdata);
+	error = replay_init(transport);
+	if (!error) {
+		transport_keep_buffer(&transport->workers[0]);
+		do_forgets(transport);
+		error = resume_requests(transport);
+		transport->config.resumed(transport->config.userdata);
+	}
 	request_set_current(NULL);
 	transport->config.detach(transport->config.userdata);
 	return error;

@@ -18,6 +18,10 @@
 /* A worker with fewer requests in a tick does not need its buffer. */
 #define FEW_REQUESTS 8
 
+/* While there is no memory for them: for a second. */
+#define FORGET_ATTEMPTS 100
+#define FORGET_PAUSE_US (10 * 1000)
+
 void transport_notify(struct transport *transport)
 {
 	uint64_t one = 1;
@@ -54,13 +58,34 @@ void transport_refuse(struct transport *transport,
 			 strerror(errno));
 }
 
+/*
+ * A forget that is not done would keep its inode for ever; what libfuse wants
+ * to allocate for it is small and needed for a moment only.
+ */
+static void process(struct worker *worker, void *message, size_t length)
+{
+	struct request *request = &worker->request;
+	struct fuse_buf buf = {0};
+	unsigned int i;
+
+	buf.mem = request_receive(request, message, &length);
+	buf.size = length;
+	for (i = 0; i < FORGET_ATTEMPTS; i++) {
+		request->undone = false;
+		fuse_session_process_buf(worker->transport->session, &buf);
+		if (!request->undone)
+			return;
+		usleep(FORGET_PAUSE_US);
+	}
+	log_line(LOG_ERR, "out of memory: inodes stay that are not needed");
+}
+
 void transport_serve(struct worker *worker, void *message, size_t length,
 		     int error)
 {
 	struct request *request = &worker->request;
 	struct transport *transport = worker->transport;
 	struct fuse_in_header *in = message;
-	struct fuse_buf buf = {0};
 	size_t received = length;
 	uint32_t opcode;
 
@@ -73,9 +98,7 @@ void transport_serve(struct worker *worker, void *message, size_t length,
 	} else if (opcode == FUSE_INIT) {
 		transport_agree(transport, message, length);
 	} else {
-		buf.mem = request_receive(request, message, &length);
-		buf.size = length;
-		fuse_session_process_buf(transport->session, &buf);
+		process(worker, message, length);
 	}
 	count_one(&worker->served);
 	request->busy = false;

@@ -182,7 +182,7 @@ static int command_set(int argc, char **argv)
 	static const char *const keys[] = {
 		"size",	 "mem_limit", "hot", "mem_used_max",
 #ifdef ZRAMFS_FAULTS
-		"fault",
+		"fault", "fault_alloc", "fault_blocks", "fault_flip",
 #endif
 	};
 	struct control_set set = {0};
