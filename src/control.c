@@ -199,6 +199,7 @@ static void control_compact(fuse_req_t req)
 
 	compact.error = store_compact(store, &compact.pages);
 	malloc_trim(0);
+	transport_shed(ops_service(req)->transport);
 	fuse_reply_ioctl(req, 0, &compact, sizeof(compact));
 }
 

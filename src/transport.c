@@ -365,6 +365,14 @@ int transport_wait(struct transport *transport, int link,
 	return 0;
 }
 
+void transport_shed(struct transport *transport)
+{
+	unsigned int i;
+
+	for (i = 0; i < transport->threads; i++)
+		transport_shed_worker(&transport->workers[i]);
+}
+
 size_t transport_buffer_bytes(const struct transport *transport)
 {
 	return transport->threads * BUFFER_SIZE;

@@ -114,6 +114,9 @@ void transport_stop(struct transport *transport);
 /* Unmount, unless that was done, and free. The workers must have stopped. */
 void transport_destroy(struct transport *transport);
 
+/* Have workers give back what their buffers take, soon. Any thread. */
+void transport_shed(struct transport *transport);
+
 /* What the workers' buffers take at most. */
 size_t transport_buffer_bytes(const struct transport *transport);
 

@@ -97,6 +97,9 @@ int transport_start_worker(struct worker *worker,
  */
 void transport_watch_worker(struct worker *worker);
 
+/* To be made to in any case. */
+void transport_shed_worker(struct worker *worker);
+
 /* Before the first request is received. */
 void transport_prepare_buffer(struct worker *worker);
 

@@ -217,6 +217,14 @@ int transport_start_worker(struct worker *worker,
 	return 0;
 }
 
+void transport_shed_worker(struct worker *worker)
+{
+	if (!atomic_load_explicit(&worker->large, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&worker->give_back, true, memory_order_relaxed);
+	pthread_kill(worker->thread, WAKE_SIGNAL);
+}
+
 /*
  * A worker that serves small requests sees the flag after the next; one that
  * sleeps has to be woken.
