@@ -124,6 +124,9 @@ void transport_give_buffer_back(struct worker *worker);
  */
 size_t transport_take_left(struct worker *worker);
 
+/* A request was served: the first since the start is told of. */
+void transport_tell_served(struct transport *transport);
+
 /* Answer with an error, if it wants an answer. */
 void transport_refuse(struct transport *transport,
 		      const struct fuse_in_header *in, int error);

@@ -126,6 +126,8 @@ static void serve_here(struct transport *transport, void *message,
 			 "refused",
 			 in->opcode);
 	transport_serve(&transport->workers[0], message, length, error);
+	if (!error && !is_forget(in))
+		transport_tell_served(transport);
 }
 
 static void do_forgets(struct transport *transport)

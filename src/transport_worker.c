@@ -124,7 +124,7 @@ static void keep_pace(struct worker *worker)
 }
 
 /* Once, after the first request. */
-static void tell_served(struct transport *transport)
+void transport_tell_served(struct transport *transport)
 {
 	if (atomic_load_explicit(&transport->has_served,
 				 memory_order_relaxed) ||
@@ -157,7 +157,7 @@ static void serve_all(struct worker *worker)
 		if (length >= (ssize_t)sizeof(struct fuse_in_header)) {
 			begin(worker, message);
 			transport_serve(worker, message, length, 0);
-			tell_served(transport);
+			transport_tell_served(transport);
 			keep_pace(worker);
 			continue;
 		}

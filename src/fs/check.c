@@ -210,7 +210,7 @@ static int index_names(void *context, uint32_t block, void *address)
 	for (; (cell = pagetable_next(fs->blocks, &inode->table, &cookie,
 				      PAGETABLE_INDEX_MAX));
 	     cookie++)
-		directory_added(fs, *cell);
+		directory_found(fs, *cell);
 	return 0;
 }
 

@@ -141,10 +141,15 @@ static void adjust_index(struct fs *fs)
 	}
 }
 
-void directory_added(struct fs *fs, uint32_t block)
+void directory_found(struct fs *fs, uint32_t block)
 {
 	index_insert(fs->names, entry_hash(fs, directory_entry(fs, block)),
 		     block);
+}
+
+void directory_added(struct fs *fs, uint32_t block)
+{
+	directory_found(fs, block);
 	adjust_index(fs);
 }
 

@@ -75,6 +75,8 @@ void directory_store(struct fs *fs, struct inode *directory, uint64_t cookie,
  * entry that is no longer named is freed.
  */
 void directory_added(struct fs *fs, uint32_t block);
+/* The same when recovering: the index has room for all, see index_expect(). */
+void directory_found(struct fs *fs, uint32_t block);
 void directory_removed(struct fs *fs, uint32_t block);
 
 /* After a cell was filled that was empty, or was emptied: the count. */

@@ -309,17 +309,6 @@ static int settle_slot(struct store_map *map, uint32_t slot,
 	if (at.type == OBJECT_FILL || !store->index)
 		return 0;
 	index_insert(store->index, object->checksum, slot);
-	for (;;) {
-		int stripe = index_adjust_stripe(store->index);
-		uint64_t before = index_bytes(store->index);
-
-		if (stripe < 0)
-			break;
-		index_adjust(store->index, (unsigned int)stripe);
-		/* No memory for another bucket: chains get longer. */
-		if (index_bytes(store->index) == before)
-			break;
-	}
 	return 0;
 }
 
@@ -338,6 +327,7 @@ int store_map_settle(struct store_map *map)
 	if (ret)
 		return ret;
 	if (store->index)
+		/* And no merging of those that have no record yet. */
 		index_expect(store->index, map->totals[COUNT_OBJECTS]);
 	hot_restore(&store->hot, map->hot);
 	for (counter = 0; counter < STORE_COUNTERS; counter++)

@@ -106,6 +106,13 @@ for i in 1 2 3 4 5; do
 done
 equal "deaths with requests between are survived, however many" \
 	"$(cat "$MNT/file")" 5
+# Its only request may come before the worker is ready.
+for i in 1 2 3 4 5; do
+	pid=$(worker_of "$MNT")
+	kill -KILL "$pid"
+	stat -f "$MNT" >/dev/null
+done
+equal "and with one that came in between" "$(cat "$MNT/file")" 5
 if sanitized; then
 	skip "a crash is reported" "the sanitizer reports it"
 else
