@@ -118,3 +118,38 @@ else
 		"$(cat "$TEST_DIR/longest")" 0 500
 fi
 check "the check finds nothing, after all" "$CTL" check --verify "$MNT"
+
+# --- in use, as a block device ---------------------------------------------------
+
+if command -v mkfs.ext4 >/dev/null && [ -b /dev/loop0 ] && [ "$(id -u)" = 0 ]; then
+	mount_zramfs size=512m,block=ext4
+	touch "$TEST_DIR/running"
+	load >"$TEST_DIR/load.log" 2>&1 &
+	LOAD=$!
+	longest "$TEST_DIR/running" >"$TEST_DIR/longest" &
+	CLOCK=$!
+	until [ -e "$MNT/clock" ]; do
+		sleep 0.01
+	done
+	done=0
+	for ((i = 0; i < UPGRADES; i++)); do
+		"$CTL" upgrade "$MNT" && sync -f "$MNT" && done=$((done + 1))
+		sleep 0.05
+	done
+	rm "$TEST_DIR/running"
+	wait $LOAD
+	equal "a device: no request fails" $? 0
+	note "$(tail -n 5 "$TEST_DIR/load.log")"
+	wait $CLOCK
+	equal "a device: all upgrades are done" "$done" "$UPGRADES"
+	note "longest wait: $(cat "$TEST_DIR/longest") ms"
+	if sanitized; then
+		skip "a device: no request waits for half a second" "a sanitizer is slower"
+	else
+		between "a device: no request waits for half a second, in ms" \
+			"$(cat "$TEST_DIR/longest")" 0 500
+	fi
+	check "a device: the check finds nothing" "$CTL" check --verify "$MNT"
+else
+	skip "upgrades in block mode" "no mkfs.ext4 or loop devices"
+fi
