@@ -12,7 +12,8 @@ from .targets import (DEVICE_SIZE, READY_SECONDS, Target, Zramfs,
                       ZramfsWriteback, ZramfsZstd,
                       is_mounted, unmount)
 
-# Made and mounted as block mode does it: src/block_mkfs.c.
+# Made and mounted as block mode does it, src/block_mkfs.c; but zram needs
+# discard, as nobody trims it.
 EXT4 = ("mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-i", "8192",
         "-O", "^has_journal,^resize_inode,^metadata_csum",
         "-E", "nodiscard,assume_storage_prezeroed=1,lazy_itable_init=0")
