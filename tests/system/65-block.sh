@@ -9,9 +9,17 @@ on_zramfs || skip_all "about zramfs, and this is $FS"
 [ "$(id -u)" = 0 ] || skip_all "not root"
 losetup -f >/dev/null 2>&1 || skip_all "no loop devices"
 
-# The loop devices that block mode has made, all of them.
+# The loop devices that block mode has made here, or daemons that are gone:
+# they are called after their daemon, and others may run it at the same time.
 devices() {
-	losetup -nl -O NAME,BACK-FILE | grep -E ' /zramfs-[0-9]+( |$)' | sort
+	local device file
+	losetup -nl -O NAME,BACK-FILE | grep -E ' /zramfs-[0-9]+( |$)' | sort |
+		while read -r device file _; do
+			[ ! -d "/proc/${file#/zramfs-}" ] ||
+				grep -qF "$TEST_DIR" "/proc/${file#/zramfs-}/cmdline" &&
+				echo "$device $file"
+		done
+	return 0
 }
 
 # What is there of a mount point: daemons, mounts.
