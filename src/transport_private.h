@@ -131,6 +131,20 @@ void transport_tell_served(struct transport *transport);
 void transport_refuse(struct transport *transport,
 		      const struct fuse_in_header *in, int error);
 
+/*
+ * Who gets a request has all before it that was answered before. TSan sees that
+ * of read() and writev() on one descriptor, but not of splice().
+ */
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+extern char transport_order;
+#define transport_answering() __tsan_release(&transport_order)
+#define transport_spliced()   __tsan_acquire(&transport_order)
+#else
+#define transport_answering() ((void)0)
+#define transport_spliced()   ((void)0)
+#endif
+
 /* Make the event readable. Any thread. */
 void transport_notify(struct transport *transport);
 

@@ -99,6 +99,10 @@ void transport_give_buffer_back(struct worker *worker)
 	atomic_store_explicit(&worker->large, false, memory_order_relaxed);
 }
 
+#ifdef __SANITIZE_THREAD__
+char transport_order;
+#endif
+
 /* --- the pipe ---------------------------------------------------------- */
 
 static struct fuse_in_header *message_of(const struct worker *worker)
@@ -177,6 +181,7 @@ static ssize_t receive_by_pipe(struct worker *worker)
 	if (!atomic_load_explicit(&transport->stopping, memory_order_relaxed))
 		length = splice(transport->fd, NULL, transport->ledger->pipe[1],
 				NULL, BUFFER_SIZE - REQUEST_START, 0);
+	transport_spliced();
 	if (length > 0) {
 		fault_point("request in the pipe");
 		length = take(worker, (size_t)length);

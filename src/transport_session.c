@@ -149,6 +149,7 @@ static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
 		return ((const struct fuse_out_header *)iov[0].iov_base)->len;
 	}
 	fault_point("answer to be sent");
+	transport_answering();
 	sent = writev(fd, iov, count);
 	fault_point("answer sent");
 	/*
