@@ -331,11 +331,14 @@ static void null_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size,
 	list(req, ino, size, offset, true);
 }
 
-/* zramfs's own agreement with the kernel: it looks at these two only. */
+/* zramfs's own agreement with the kernel: it looks at these only. */
 static void null_init(void *userdata, struct fuse_conn_info *connection)
 {
 	const struct options *options = userdata;
-	struct service service = {.writeback = options->writeback};
+	struct service service = {
+		.writeback = options->writeback,
+		.ledger = {.data_max = LEDGER_DATA_MAX},
+	};
 
 	ops.init(&service, connection);
 }
