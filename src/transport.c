@@ -352,11 +352,12 @@ int transport_wait(struct transport *transport, int link,
 			tick(transport, timeout);
 			continue;
 		}
+		/* First: whose mount it is decides what a signal ends. */
+		if (fds[2].revents && !on_link(transport->config.userdata))
+			fds[2].fd = -1;
 		if (read(transport->signals, &signal, sizeof(signal)) ==
 		    sizeof(signal))
 			return signal.ssi_signo;
-		if (fds[2].revents && !on_link(transport->config.userdata))
-			fds[2].fd = -1;
 		hold_awake(transport);
 		/* Only to empty it; the loop looks at everything. */
 		if (read(transport->event, &count, sizeof(count)) < 0)
