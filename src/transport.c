@@ -222,26 +222,41 @@ int transport_start(struct transport *transport)
 	return error;
 }
 
+/* Wake those that have not ended; false: there are none. */
+static bool wake_workers(struct transport *transport)
+{
+	bool any = false;
+	unsigned int i;
+
+	for (i = 0; i < transport->threads; i++) {
+		struct worker *worker = &transport->workers[i];
+
+		if (!worker->started ||
+		    atomic_load_explicit(&worker->ended, memory_order_acquire))
+			continue;
+		pthread_kill(worker->thread, WAKE_SIGNAL);
+		any = true;
+	}
+	return any;
+}
+
 void transport_stop(struct transport *transport)
 {
 	unsigned int i;
 
 	atomic_store_explicit(&transport->stopping, true, memory_order_relaxed);
+	/*
+	 * The signal is lost when it comes between the look at stopping and
+	 * the read(): so again, until it has ended. All of them, as one may
+	 * wait for the pipe that another holds.
+	 */
+	while (wake_workers(transport))
+		wait_event(transport, 10);
 	for (i = 0; i < transport->threads; i++) {
 		struct worker *worker = &transport->workers[i];
 
-		if (!worker->started)
-			continue;
-		/*
-		 * The signal is lost when it comes between the look at
-		 * stopping and the read(): so again, until it has ended.
-		 */
-		while (!atomic_load_explicit(&worker->ended,
-					     memory_order_acquire)) {
-			pthread_kill(worker->thread, WAKE_SIGNAL);
-			wait_event(transport, 10);
-		}
-		pthread_join(worker->thread, NULL);
+		if (worker->started)
+			pthread_join(worker->thread, NULL);
 		worker->started = false;
 	}
 }
