@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "block_private.h"
+#include "deadline.h"
 #include "log.h"
 
 /*
@@ -308,12 +309,10 @@ static void try_trim(struct block_space *space, struct memory *memory,
 /* False: it is to end. */
 static bool wait_for_look(struct block_space *space, bool soon)
 {
-	struct timespec until;
+	const struct timespec until =
+		deadline_after(soon ? LOOK_SOON_MS : LOOK_MS);
 	bool stopping;
-	int64_t at = now_ms() + (soon ? LOOK_SOON_MS : LOOK_MS);
 
-	until.tv_sec = at / 1000;
-	until.tv_nsec = at % 1000 * 1000000;
 	pthread_mutex_lock(&space->lock);
 	while (!space->stopping &&
 	       pthread_cond_timedwait(&space->wake, &space->lock, &until) !=
@@ -383,20 +382,6 @@ static int create_thread(struct block_space *space)
 	return error;
 }
 
-static int create_wake(pthread_cond_t *wake)
-{
-	pthread_condattr_t attributes;
-	int error = -pthread_condattr_init(&attributes);
-
-	if (error)
-		return error;
-	error = -pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	if (!error)
-		error = -pthread_cond_init(wake, &attributes);
-	pthread_condattr_destroy(&attributes);
-	return error;
-}
-
 int block_space_start(struct block_space **result,
 		      const struct block_space_config *config)
 {
@@ -406,7 +391,7 @@ int block_space_start(struct block_space **result,
 	if (!space)
 		return -ENOMEM;
 	space->config = *config;
-	error = create_wake(&space->wake);
+	error = deadline_cond_init(&space->wake);
 	if (error) {
 		free(space);
 		return error;

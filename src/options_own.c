@@ -79,10 +79,15 @@ static int set_pool(struct parse *parse, const char *value)
 	return parse->options->pool ? 0 : -EINVAL;
 }
 
+static int set_switch(const char *value, bool *is_on)
+{
+	*is_on = !strcmp(value, "on");
+	return *is_on || !strcmp(value, "off") ? 0 : -EINVAL;
+}
+
 static int set_dedup(struct parse *parse, const char *value)
 {
-	parse->options->dedup = !strcmp(value, "on");
-	return parse->options->dedup || !strcmp(value, "off") ? 0 : -EINVAL;
+	return set_switch(value, &parse->options->dedup);
 }
 
 static int set_threads(struct parse *parse, const char *value)
@@ -96,16 +101,13 @@ static int set_threads(struct parse *parse, const char *value)
 
 static int set_keeper(struct parse *parse, const char *value)
 {
-	parse->options->keeper = !strcmp(value, "on");
-	return parse->options->keeper || !strcmp(value, "off") ? 0 : -EINVAL;
+	return set_switch(value, &parse->options->keeper);
 }
 
 static int set_low_latency(struct parse *parse, const char *value)
 {
 	parse->options->low_latency_given = true;
-	parse->options->low_latency = !strcmp(value, "on");
-	return parse->options->low_latency || !strcmp(value, "off") ? 0
-								    : -EINVAL;
+	return set_switch(value, &parse->options->low_latency);
 }
 
 static int set_writeback(struct parse *parse, const char *value)

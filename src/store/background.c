@@ -15,9 +15,9 @@
  */
 #include <errno.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "deadline.h"
 #include "store/store_private.h"
 
 #define HOT_AGE_MS	2000
@@ -46,15 +46,9 @@ void store_wake(struct store *store)
 /* True when the thread is to go on; waits at most one tick. */
 static bool nap(struct store *store, bool work_left)
 {
-	struct timespec until;
+	const struct timespec until = deadline_after(TICK_MS);
 	bool stopping;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += TICK_MS * 1000000L;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_nsec -= 1000000000L;
-		until.tv_sec++;
-	}
 	pthread_mutex_lock(&store->wake_lock);
 	if (!store->stopping && !work_left) {
 		atomic_fetch_add_explicit(&store->idle, 1,

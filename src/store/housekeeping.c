@@ -23,8 +23,8 @@
  * until it has had its turn that memory is nobody's.
  */
 #include <errno.h>
-#include <time.h>
 
+#include "deadline.h"
 #include "store/store_private.h"
 
 #define TICK_MS	   400
@@ -157,15 +157,9 @@ static void keep_house(struct store *store, struct housekeeping *keeping)
 /* True when the thread is to go on; waits at most one tick. */
 static bool wait_for_work(struct housekeeper *housekeeper)
 {
-	struct timespec until;
+	const struct timespec until = deadline_after(TICK_MS);
 	bool stopping;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += TICK_MS * 1000000L;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_nsec -= 1000000000L;
-		until.tv_sec++;
-	}
 	pthread_mutex_lock(&housekeeper->lock);
 	while (!housekeeper->stopping && !housekeeper->called &&
 	       pthread_cond_timedwait(&housekeeper->wake, &housekeeper->lock,
@@ -224,12 +218,8 @@ void housekeeping_freed(struct store *store, unsigned int bytes)
 void housekeeping_init(struct store *store)
 {
 	struct housekeeper *housekeeper = &store->housekeeper;
-	pthread_condattr_t monotonic;
 
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&housekeeper->wake, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	deadline_cond_init(&housekeeper->wake);
 	pthread_mutex_init(&housekeeper->lock, NULL);
 	atomic_init(&housekeeper->freed, 0);
 	atomic_init(&housekeeper->due, DUE_FLOOR);

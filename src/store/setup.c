@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "arena/lock.h"
+#include "deadline.h"
 #include "store/store_private.h"
 
 static const uint16_t object_sizes[] = {sizeof(struct object)};
@@ -96,7 +97,7 @@ static void init_locks(struct store *store)
 	pthread_rwlock_init(&store->work_lock, &prefer_writer);
 	pthread_rwlockattr_destroy(&prefer_writer);
 	pthread_mutex_init(&store->wake_lock, NULL);
-	pthread_cond_init(&store->wake, NULL);
+	deadline_cond_init(&store->wake);
 	for (i = 0; i < INDEX_STRIPES; i++)
 		lock_init(&store->stripes[i].lock);
 	housekeeping_init(store);

@@ -91,65 +91,45 @@ load() {
 			diff -r src "$MNT/tree" || return
 	done
 }
-touch "$TEST_DIR/running"
-load >"$TEST_DIR/load.log" 2>&1 &
-LOAD=$!
-longest "$TEST_DIR/running" >"$TEST_DIR/longest" &
-CLOCK=$!
-until [ -e "$MNT/clock" ]; do
-	sleep 0.01
-done
-done=0
-for ((i = 0; i < UPGRADES; i++)); do
-	"$CTL" upgrade "$MNT" && done=$((done + 1))
-	sleep 0.05
-done
-rm "$TEST_DIR/running"
-wait $LOAD
-equal "no request fails" $? 0
-note "$(tail -n 5 "$TEST_DIR/load.log")"
-wait $CLOCK
-equal "all upgrades are done" "$done" "$UPGRADES"
-note "longest wait: $(cat "$TEST_DIR/longest") ms"
-if sanitized; then
-	skip "no request waits for half a second" "a sanitizer is slower"
-else
-	between "no request waits for half a second, in ms" \
-		"$(cat "$TEST_DIR/longest")" 0 500
-fi
-check "the check finds nothing, after all" "$CTL" check --verify "$MNT"
+# upgraded_in_use [PREFIX [AND...]]: again and again, while it is in use; and a
+# command that has to succeed after each.
+upgraded_in_use() {
+	local prefix=${1:-} load clock done=0 i
+	shift $(($# ? 1 : 0))
+	touch "$TEST_DIR/running"
+	load >"$TEST_DIR/load.log" 2>&1 &
+	load=$!
+	longest "$TEST_DIR/running" >"$TEST_DIR/longest" &
+	clock=$!
+	until [ -e "$MNT/clock" ]; do
+		sleep 0.01
+	done
+	for ((i = 0; i < UPGRADES; i++)); do
+		"$CTL" upgrade "$MNT" && { [ $# -eq 0 ] || "$@"; } && done=$((done + 1))
+		sleep 0.05
+	done
+	rm "$TEST_DIR/running"
+	wait $load
+	equal "${prefix}no request fails" $? 0
+	note "$(tail -n 5 "$TEST_DIR/load.log")"
+	wait $clock
+	equal "${prefix}all upgrades are done" "$done" "$UPGRADES"
+	note "longest wait: $(cat "$TEST_DIR/longest") ms"
+	if sanitized; then
+		skip "${prefix}no request waits for half a second" "a sanitizer is slower"
+	else
+		between "${prefix}no request waits for half a second, in ms" \
+			"$(cat "$TEST_DIR/longest")" 0 500
+	fi
+	check "${prefix}the check finds nothing, after all" "$CTL" check --verify "$MNT"
+}
+upgraded_in_use
 
 # --- in use, as a block device ---------------------------------------------------
 
 if command -v mkfs.ext4 >/dev/null && [ -b /dev/loop0 ] && [ "$(id -u)" = 0 ]; then
 	mount_zramfs size=512m,block=ext4
-	touch "$TEST_DIR/running"
-	load >"$TEST_DIR/load.log" 2>&1 &
-	LOAD=$!
-	longest "$TEST_DIR/running" >"$TEST_DIR/longest" &
-	CLOCK=$!
-	until [ -e "$MNT/clock" ]; do
-		sleep 0.01
-	done
-	done=0
-	for ((i = 0; i < UPGRADES; i++)); do
-		"$CTL" upgrade "$MNT" && sync -f "$MNT" && done=$((done + 1))
-		sleep 0.05
-	done
-	rm "$TEST_DIR/running"
-	wait $LOAD
-	equal "a device: no request fails" $? 0
-	note "$(tail -n 5 "$TEST_DIR/load.log")"
-	wait $CLOCK
-	equal "a device: all upgrades are done" "$done" "$UPGRADES"
-	note "longest wait: $(cat "$TEST_DIR/longest") ms"
-	if sanitized; then
-		skip "a device: no request waits for half a second" "a sanitizer is slower"
-	else
-		between "a device: no request waits for half a second, in ms" \
-			"$(cat "$TEST_DIR/longest")" 0 500
-	fi
-	check "a device: the check finds nothing" "$CTL" check --verify "$MNT"
+	upgraded_in_use "a device: " sync -f "$MNT"
 else
 	skip "upgrades in block mode" "no mkfs.ext4 or loop devices"
 fi
