@@ -8,16 +8,21 @@
 mount_zramfs size=512m,hot=8m
 : "${KILLS:=15}" # for each load
 
-# The worker that is there now dies, and another has come when this returns.
+# The worker that is there now dies, and another has come when this returns; or
+# none comes, which is a failure.
 kill_worker() {
-	local pid=
-	until [ -n "$pid" ]; do
+	local pid= i
+	for ((i = 0; i < 1000; i++)); do
 		pid=$(worker_of "$MNT")
+		[ -z "$pid" ] || break
 	done
 	kill -KILL "$pid" || return
-	until [ "$(worker_of "$MNT" | grep -cvx "$pid")" = 1 ]; do
+	for ((i = 0; i < 1000; i++)); do
+		[ "$(worker_of "$MNT" | grep -cvx "$pid")" != 1 ] || return 0
 		sleep 0.01
 	done
+	not_ok "another worker comes"
+	return 1
 }
 
 # --- at rest -----------------------------------------------------------------
@@ -205,7 +210,10 @@ under_kills() {
 	load=$!
 	while kill -0 $load 2>/dev/null && [ $i -lt "$KILLS" ]; do
 		sleep 0.0$((RANDOM % 9 + 1))
-		kill_worker
+		kill_worker || break
+		# A load that has yet to begin asks for nothing, and three
+		# deaths with no request between are the end.
+		stat -f "$MNT" >/dev/null
 		i=$((i + 1))
 	done
 	wait $load
