@@ -24,10 +24,12 @@ static void compare_counters(struct walk *walk)
 	const struct fs_root *root = walk->fs->root;
 	const struct fs_check *check = walk->check;
 
-	if (root->used_inodes != check->inodes)
+	if (root->used_inodes != check->inodes + check->links)
 		walk_difference(walk, 1,
-				"%" PRIu64 " inodes counted, %" PRIu64 " found",
-				(uint64_t)root->used_inodes, check->inodes);
+				"%" PRIu64 " inodes and links counted, %" PRIu64
+				" found",
+				(uint64_t)root->used_inodes,
+				check->inodes + check->links);
 	if (root->used_pages != check->pages)
 		walk_difference(walk, 1,
 				"%" PRIu64 " pages counted, %" PRIu64 " found",
@@ -193,7 +195,7 @@ static int settle(const struct walk *walk)
 				     &directory_index_ops, fs);
 	if (!error)
 		index_expect(fs->names, walk->check->entries);
-	fs->root->used_inodes = walk->check->inodes;
+	fs->root->used_inodes = walk->check->inodes + walk->check->links;
 	fs->root->used_pages = walk->check->pages;
 	return error;
 }

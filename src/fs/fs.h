@@ -266,7 +266,7 @@ struct fs_stats {
 	uint64_t size;	      /* bytes, 0: no bound */
 	uint64_t size_used;   /* bytes: pages of files, holes not counted */
 	uint64_t inodes;      /* bound, 0: none */
-	uint64_t inodes_used;
+	uint64_t inodes_used; /* with each hard link as one more, as in tmpfs */
 	uint64_t inode_bytes; /* what inodes take in the arena */
 	uint64_t block_bytes; /* what names, tables, xattrs take */
 	uint64_t name_index_bytes;
@@ -303,6 +303,7 @@ int fs_usage(struct fs *fs, ino_t ino, struct fs_usage *usage);
 
 struct fs_check {
 	uint64_t inodes;
+	uint64_t links;	      /* names of files after each one's first */
 	uint64_t entries;
 	uint64_t pages;	      /* not holes */
 	uint64_t errors;      /* inconsistencies of the truth itself */

@@ -178,5 +178,12 @@ int limits_charge_pages(struct fs *fs, uint64_t pages);
 void limits_uncharge_pages(struct fs *fs, uint64_t pages);
 int limits_charge_inode(struct fs *fs);
 void limits_uncharge_inode(struct fs *fs);
+/*
+ * As in tmpfs each name of a file counts as an inode, but the first, which goes
+ * with the inode itself. Charged before nlink tells of the name, and uncharged
+ * when it no longer does; under the exclusive namespace lock.
+ */
+int limits_charge_name(struct fs *fs, const struct inode *inode);
+void limits_uncharge_name(struct fs *fs, const struct inode *inode);
 
 #endif

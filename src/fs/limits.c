@@ -71,3 +71,14 @@ void limits_uncharge_inode(struct fs *fs)
 	atomic_fetch_sub_explicit(&fs->root->used_inodes, 1,
 				  memory_order_seq_cst);
 }
+
+int limits_charge_name(struct fs *fs, const struct inode *inode)
+{
+	return inode->nlink ? limits_charge_inode(fs) : 0;
+}
+
+void limits_uncharge_name(struct fs *fs, const struct inode *inode)
+{
+	if (inode->nlink)
+		limits_uncharge_inode(fs);
+}

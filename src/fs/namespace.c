@@ -194,39 +194,66 @@ void fs_forget(struct fs *fs, ino_t ino, uint64_t count)
 	fs_leave(fs);
 }
 
-static int link_locked(struct fs *fs, ino_t ino, ino_t parent, const char *name,
-		       struct fs_entry *entry)
+/* Where the file is to be linked to; its inode is in place->inode. */
+static int find_place_for_link(struct fs *fs, ino_t ino, ino_t parent,
+			       const char *name, struct place *place)
 {
 	struct inode *inode = inode_get(fs, ino);
-	struct place place;
-	uint64_t cookie;
-	uint32_t block;
 	int error;
 
 	if (!inode)
 		return -ENOENT;
 	if (S_ISDIR(inode->mode))
 		return -EPERM;
-	error = place_find(fs, parent, name, &place);
+	error = place_find(fs, parent, name, place);
 	if (error)
 		return error;
-	if (place.block)
+	if (place->block)
 		return -EEXIST;
-	if (inode_is_fixed(inode) || place_may_fill(&place))
+	if (inode_is_fixed(inode) || place_may_fill(place))
 		return -EPERM;
 	if (inode->nlink >= FS_LINK_MAX)
 		return -EMLINK;
+	place->ino = ino;
+	place->inode = inode;
+	return 0;
+}
 
-	error = directory_prepare(fs, parent, name, place.length, ino,
-				  inode->mode, &block);
+/* All that can fail: the entry, and the cell that it is for. */
+static int prepare_link(struct fs *fs, const struct place *place,
+			uint32_t *block, uint64_t *cookie)
+{
+	int error = limits_charge_name(fs, place->inode);
+
 	if (error)
 		return error;
-	error = directory_reserve(fs, place.directory, &cookie);
+	error = directory_prepare(fs, place->parent, place->name, place->length,
+				  place->ino, place->inode->mode, block);
+	if (!error) {
+		error = directory_reserve(fs, place->directory, cookie);
+		if (error)
+			slab_free(fs->blocks, *block);
+	}
 	if (error) {
-		slab_free(fs->blocks, block);
+		limits_uncharge_name(fs, place->inode);
 		return error;
 	}
-	directory_set_cookie(fs, block, cookie);
+	directory_set_cookie(fs, *block, *cookie);
+	return 0;
+}
+
+static int link_locked(struct fs *fs, ino_t ino, ino_t parent, const char *name,
+		       struct fs_entry *entry)
+{
+	struct place place;
+	uint64_t cookie;
+	uint32_t block;
+	int error = find_place_for_link(fs, ino, parent, name, &place);
+
+	if (!error)
+		error = prepare_link(fs, &place, &block, &cookie);
+	if (error)
+		return error;
 	answer_publish_cell(parent, cookie, block, ino,
 			    &(struct answer_times){{parent}, {ino}});
 	directory_store(fs, place.directory, cookie, block);
@@ -235,9 +262,9 @@ static int link_locked(struct fs *fs, ino_t ino, ino_t parent, const char *name,
 	directory_grown(fs, place.directory, cookie);
 	directory_added(fs, block);
 	directory_touch(place.directory);
-	inode->nlink++;
-	inode_changed(inode);
-	entry_fill(fs, ino, inode, entry);
+	place.inode->nlink++;
+	inode_changed(place.inode);
+	entry_fill(fs, ino, place.inode, entry);
 	return 0;
 }
 
@@ -276,6 +303,7 @@ static void unlink_place(struct fs *fs, const struct place *place,
 		inode->nlink = 0;
 	} else {
 		inode->nlink--;
+		limits_uncharge_name(fs, inode);
 	}
 	inode_changed(inode);
 	*dead = inode_bury(fs, place->ino);

@@ -229,6 +229,7 @@ static void count_replaced(struct fs *fs, struct renaming *renaming)
 		to->inode->nlink = 0;
 	} else {
 		to->inode->nlink--;
+		limits_uncharge_name(fs, to->inode);
 	}
 	renaming->dead = inode_bury(fs, to->ino);
 }

@@ -68,6 +68,8 @@ static void walk_names(struct walk *walk, ino_t ino, uint32_t block,
 			inode->parent = record->parent;
 		else if (walk->repair)
 			inode->parent = ino == FS_ROOT_INO ? FS_ROOT_INO : 0;
+	} else if (nlink) {
+		walk->check->links += nlink - 1;
 	}
 	if (inode->nlink != nlink)
 		walk_difference(walk, 1,

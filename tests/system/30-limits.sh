@@ -20,6 +20,15 @@ soon_used() { # NAME WANT
 	done
 	equal "$1" "$(used)" "$2"
 }
+inodes_available() { df --output=iavail "$MNT" | tail -n 1 | tr -d ' '; }
+soon_inodes_available() { # NAME WANT
+	local i
+	for ((i = 0; i < 100; i++)); do
+		[ "$(inodes_available)" != "$2" ] || break
+		sleep 0.1
+	done
+	equal "$1" "$(inodes_available)" "$2"
+}
 bytes_of() { echo "${1%% *}"; }
 
 # --- size= -----------------------------------------------------------------
@@ -95,14 +104,22 @@ equal "nr_inodes=: as many files as it says, with the root" $made 99
 refuses "nr_inodes=: no directory more" mkdir "$MNT/dir"
 refuses "nr_inodes=: no symlink more" ln -s x "$MNT/link"
 refuses "nr_inodes=: no fifo more" mkfifo "$MNT/fifo"
-equal "nr_inodes=: df -i shows none free" \
-	"$(df --output=iavail "$MNT" | tail -n 1 | tr -d ' ')" 0
+equal "nr_inodes=: df -i shows none free" "$(inodes_available)" 0
 rm "$MNT"/f1 "$MNT"/f2
-sleep 0.5
+soon_inodes_available "nr_inodes=: deleted ones are free" 2
 check "nr_inodes=: deleted ones are used again" mkdir "$MNT/dir" "$MNT/dir2"
 refuses "nr_inodes=: ... but no more" mkdir "$MNT/dir3"
+refuses "nr_inodes=: no link more" ln "$MNT/f3" "$MNT/link"
+rmdir "$MNT/dir"
+soon_inodes_available "nr_inodes=: a directory is free, too" 1
+check "nr_inodes=: a link takes one" ln "$MNT/f3" "$MNT/link"
+equal "nr_inodes=: ... as df -i shows" "$(inodes_available)" 0
+! on_zramfs || check "nr_inodes=: check is clean with links" \
+	"$CTL" check --verify "$MNT"
+check "nr_inodes=: a link that is removed" rm "$MNT/f3"
+check "nr_inodes=: ... gives it back" mkdir "$MNT/dir"
 equal "nr_inodes=: data can be written" \
-	"$("$data" write "$MNT/f3" random 1 $MIB)" "$MIB OK"
+	"$("$data" write "$MNT/link" random 1 $MIB)" "$MIB OK"
 ! on_zramfs || check "nr_inodes=: check is clean" "$CTL" check --verify "$MNT"
 unmount "$MNT"
 

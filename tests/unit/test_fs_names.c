@@ -935,13 +935,67 @@ static void test_nr_inodes(void **state)
 	assert_int_equal(fs_statvfs(world->fs, &statvfs), 0);
 	assert_int_equal(statvfs.f_files, 4);
 	assert_int_equal(statvfs.f_ffree, 0);
-	/* A link needs no inode. */
-	assert_int_equal(
-		fs_link(world->fs, find(world, ROOT, "a"), ROOT, "e", &entry),
-		0);
-	fs_forget(world->fs, entry.ino, 1);
 	assert_int_equal(fs_unlink(world->fs, ROOT, "c"), 0);
 	assert_int_equal(try_make(world, ROOT, "d", S_IFREG), 0);
+	world_destroy(world);
+}
+
+static uint64_t inodes_used(struct world *world)
+{
+	struct fs_stats stats;
+
+	fs_stats(world->fs, &stats);
+	return stats.inodes_used;
+}
+
+static int try_link(struct world *world, ino_t ino, const char *name)
+{
+	struct fs_entry entry;
+	int error = fs_link(world->fs, ino, ROOT, name, &entry);
+
+	if (!error)
+		fs_forget(world->fs, ino, 1);
+	return error;
+}
+
+/* As tmpfs has it: each name but a file's first takes one. */
+static void test_nr_inodes_counts_links(void **state)
+{
+	struct world bounded, *world = &bounded;
+	struct fs_entry entry;
+	ino_t file;
+
+	world_create(world, 4);
+	file = make_file(world, ROOT, "a");
+	assert_int_equal(try_link(world, file, "b"), 0);
+	assert_int_equal(inodes_used(world), 3);
+	assert_int_equal(try_link(world, file, "b"), -EEXIST);
+	assert_int_equal(try_link(world, file, "c"), 0);
+	assert_int_equal(inodes_used(world), 4);
+	assert_int_equal(try_link(world, file, "d"), -ENOSPC);
+	assert_int_equal(try_make(world, ROOT, "d", S_IFREG), -ENOSPC);
+	assert_int_equal(inodes_used(world), 4);
+	world_crash(world);
+	assert_int_equal(inodes_used(world), 4);
+
+	assert_int_equal(fs_unlink(world->fs, ROOT, "a"), 0);
+	assert_int_equal(inodes_used(world), 3);
+	make_file(world, ROOT, "e");
+	assert_int_equal(move(world, ROOT, "e", ROOT, "b", 0), 0);
+	assert_int_equal(inodes_used(world), 3);
+	assert_int_equal(fs_unlink(world->fs, ROOT, "c"), 0);
+	assert_int_equal(fs_unlink(world->fs, ROOT, "b"), 0);
+	assert_int_equal(inodes_used(world), 1);
+
+	/* A file without a name is one already. */
+	assert_int_equal(
+		fs_make_unnamed(world->fs, &world_caller, ROOT, 0600, &entry),
+		0);
+	assert_int_equal(try_link(world, entry.ino, "f"), 0);
+	assert_int_equal(inodes_used(world), 2);
+	assert_int_equal(try_link(world, entry.ino, "g"), 0);
+	assert_int_equal(inodes_used(world), 3);
+	fs_forget(world->fs, entry.ino, 1);
 	world_destroy(world);
 }
 
@@ -1413,6 +1467,7 @@ int main(void)
 		test(test_cookies_run_out),
 		test(test_listing_with_attributes_counts_lookups),
 		test(test_nr_inodes),
+		test(test_nr_inodes_counts_links),
 		test(test_statvfs_and_stats),
 		test(test_setattr),
 		test(test_a_change_that_follows_a_look_is_seen),
