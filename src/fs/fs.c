@@ -186,10 +186,22 @@ static uint64_t left(uint64_t total, uint64_t used)
 	return total > used ? total - used : 0;
 }
 
+/* Pages that the arena's limit leaves. What can be trimmed counts as free. */
+static uint64_t memory_left(const struct fs *fs)
+{
+	struct arena_usage usage;
+
+	arena_usage(fs->arena, &usage);
+	if (!usage.limit)
+		return UINT64_MAX;
+	return left(usage.limit, usage.total - usage.trimmable) / PAGE_SIZE;
+}
+
 int fs_statvfs(struct fs *fs, struct statvfs *statvfs)
 {
 	uint64_t blocks = fs->root->size_pages;
 	uint64_t inodes = fs->root->nr_inodes;
+	uint64_t memory = memory_left(fs);
 
 	if (!blocks)
 		blocks = ram_pages();
@@ -204,7 +216,8 @@ int fs_statvfs(struct fs *fs, struct statvfs *statvfs)
 		.f_ffree = left(inodes, fs->root->used_inodes),
 		.f_namemax = FS_NAME_MAX,
 	};
-	statvfs->f_bavail = statvfs->f_bfree;
+	statvfs->f_bavail =
+		memory < statvfs->f_bfree ? memory : statvfs->f_bfree;
 	statvfs->f_favail = statvfs->f_ffree;
 	return 0;
 }

@@ -260,6 +260,11 @@ ssize_t fs_copy_range(struct fs *fs, ino_t source, off_t source_offset,
 
 /* --- the whole --------------------------------------------------------- */
 
+/*
+ * f_bfree is what is left of size=; f_bavail is less where there is less memory
+ * under the arena's limit, each page taken to need one, as nobody knows how it
+ * will compress.
+ */
 int fs_statvfs(struct fs *fs, struct statvfs *statvfs);
 
 struct fs_stats {

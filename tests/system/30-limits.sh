@@ -133,11 +133,17 @@ fi
 
 mount_zramfs size=4g,mem_limit=48m,hot=1m
 limit=$((48 * MIB))
+between "mem_limit=: df shows available what memory there is" "$(available)" \
+	$((32 * MIB)) $limit
+equal "mem_limit=: ... but no more used than there is" "$(used)" 0
 "$data" write "$MNT/first" text 1 $((8 * MIB)) >/dev/null
 result=$("$data" write "$MNT/big" random 2 $((256 * MIB)))
 equal "mem_limit=: past it write says ENOSPC" "${result#* }" ENOSPC
 written=$(bytes_of "$result")
 between "mem_limit=: most of it holds data" "$written" $((32 * MIB)) $limit
+between "mem_limit=: df shows nothing available" "$(available)" 0 $MIB
+equal "mem_limit=: ... and used what is written" "$(used)" \
+	$((8 * MIB + (written + 4095) / 4096 * 4096))
 between "mem_limit=: what is used stays within" "$(stat_of mem_used_total)" \
 	$((40 * MIB)) $limit
 between "mem_limit=: ... and stayed" "$(stat_of mem_used_max)" \

@@ -999,6 +999,31 @@ static void test_nr_inodes_counts_links(void **state)
 	world_destroy(world);
 }
 
+static void test_statvfs_tells_what_memory_is_left(void **state)
+{
+	struct world *world = *state;
+	struct arena_usage usage;
+	struct statvfs statvfs;
+
+	assert_int_equal(fs_set_size(world->fs, 1000 * PAGE_SIZE), 0);
+	arena_usage(world->arena, &usage);
+	arena_set_limit(world->arena,
+			usage.total - usage.trimmable + 10 * PAGE_SIZE);
+	assert_int_equal(fs_statvfs(world->fs, &statvfs), 0);
+	assert_int_equal(statvfs.f_bfree, 1000);
+	assert_int_equal(statvfs.f_bavail, 10);
+	arena_set_limit(world->arena, PAGE_SIZE);
+	assert_int_equal(fs_statvfs(world->fs, &statvfs), 0);
+	assert_int_equal(statvfs.f_bavail, 0);
+	/* What size= leaves is less. */
+	arena_set_limit(world->arena, usage.total + 2000 * PAGE_SIZE);
+	assert_int_equal(fs_statvfs(world->fs, &statvfs), 0);
+	assert_int_equal(statvfs.f_bavail, 1000);
+	arena_set_limit(world->arena, 0);
+	assert_int_equal(fs_statvfs(world->fs, &statvfs), 0);
+	assert_int_equal(statvfs.f_bavail, 1000);
+}
+
 static void test_statvfs_and_stats(void **state)
 {
 	struct world *world = *state;
@@ -1468,6 +1493,7 @@ int main(void)
 		test(test_listing_with_attributes_counts_lookups),
 		test(test_nr_inodes),
 		test(test_nr_inodes_counts_links),
+		test(test_statvfs_tells_what_memory_is_left),
 		test(test_statvfs_and_stats),
 		test(test_setattr),
 		test(test_a_change_that_follows_a_look_is_seen),
