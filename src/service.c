@@ -19,7 +19,7 @@
 #include "process_memory.h"
 #include "request.h"
 
-/* A quarter of the CPUs' worth of background, within reason. */
+/* Half of the CPUs may be kept busy in the background, within reason. */
 #define COMPRESSORS_MAX 8
 
 static unsigned int compressors(void)
