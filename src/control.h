@@ -58,7 +58,9 @@ struct control_compact {
 
 struct control_set {
 	char key[16];
-	uint64_t value;
+	uint64_t value; /* once refused as too little: the least */
+	int32_t error;	/* 0, or a negative errno: nothing was changed */
+	uint32_t reserved;
 };
 
 #define CONTROL_CHECK_LINES  16
@@ -135,7 +137,7 @@ struct control_upgrade {
 
 #define CONTROL_STAT	_IOR('z', 1, struct control_stat)
 #define CONTROL_COMPACT _IOR('z', 2, struct control_compact)
-#define CONTROL_SET	_IOW('z', 3, struct control_set)
+#define CONTROL_SET	_IOWR('z', 3, struct control_set)
 #define CONTROL_CHECK	_IOWR('z', 4, struct control_check)
 #define CONTROL_CLASSES _IOWR('z', 5, struct control_classes)
 /* Of the open file. */

@@ -73,18 +73,27 @@ static int upgrade(const char *path, const char *program)
 
 int ctl_upgrade(int argc, char **argv)
 {
+	const char *path = NULL, *binary = NULL;
 	char *program;
-	int status;
+	int status, i;
 
-	if (argc != 1 && !(argc == 3 && !strcmp(argv[1], "--binary")))
+	for (i = 0; i < argc; i++) {
+		if (!strcmp(argv[i], "--binary") && !binary && i + 1 < argc)
+			binary = argv[++i];
+		else if (argv[i][0] != '-' && !path)
+			path = argv[i];
+		else
+			break;
+	}
+	if (!path || i < argc)
 		return ctl_bad_usage("upgrade: want %s",
 				     "MOUNTPOINT [--binary PROGRAM]");
-	program = argc == 3 ? realpath(argv[2], NULL) : default_program();
+	program = binary ? realpath(binary, NULL) : default_program();
 	if (!program)
 		return ctl_complain(EXIT_WRONG, "%s: %s",
-				    argc == 3 ? argv[2] : "zramfs",
+				    binary ? binary : "zramfs",
 				    strerror(errno));
-	status = upgrade(argv[0], program);
+	status = upgrade(path, program);
 	free(program);
 	return status;
 }

@@ -146,5 +146,8 @@ void control_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command,
 		   void *argument, struct fuse_file_info *fi,
 		   unsigned int flags, const void *in, size_t in_size,
 		   size_t out_size);
+struct control_set;
+void control_set(fuse_req_t req, fuse_ino_t ino,
+		 const struct control_set *wanted);
 
 #endif

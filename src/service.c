@@ -195,8 +195,11 @@ static int make(struct service *service, const struct options *options,
 	error = service_set_mem_limit(service, options->mem_limit);
 	if (error) {
 		snprintf(message, size,
-			 "mem_limit=%llu is less than zramfs needs when empty",
-			 (unsigned long long)options->mem_limit);
+			 "mem_limit=%llu is less than zramfs needs when "
+			 "empty: use at least %lluk",
+			 (unsigned long long)options->mem_limit,
+			 (unsigned long long)service_least_mem_limit(service) /
+				 1024);
 		return error;
 	}
 	note_requests(service);
@@ -364,6 +367,16 @@ int service_set_mem_limit(struct service *service, uint64_t bytes)
 	atomic_store_explicit(&service->mem_limit, bytes, memory_order_relaxed);
 	service->ledger.header->mem_limit = bytes;
 	return 0;
+}
+
+/* In whole MiB, as the process may take some pages more the next time. */
+uint64_t service_least_mem_limit(struct service *service)
+{
+	const uint64_t unit = 1u << 20;
+	struct arena_usage usage;
+
+	arena_usage(service->arena, &usage);
+	return (process_needs(service) + usage.fixed + unit) / unit * unit;
 }
 
 int service_set_hot(struct service *service, uint64_t bytes)

@@ -39,6 +39,7 @@ struct service {
 	bool noopen;		    /* files are opened without asking */
 	bool block;		    /* see block.h */
 	bool noatime;		    /* reading moves no atime */
+	bool opens_directories;	    /* the kernel is to ask for that */
 	unsigned int max_read;	    /* as mounted with; 0: no bound */
 	_Atomic uint64_t mem_limit; /* as asked for; 0: none */
 	uint64_t process_begin;	    /* what the process took when it began */
@@ -63,9 +64,11 @@ void service_stop(struct service *service);
 
 /*
  * Bound the memory that zramfs takes in all: the arena gets what the process
- * does not need for itself. -EINVAL when that is nothing.
+ * does not need for itself. -EINVAL when that is nothing; the least with which
+ * there is something.
  */
 int service_set_mem_limit(struct service *service, uint64_t bytes);
+uint64_t service_least_mem_limit(struct service *service);
 
 /* Change the bound of the hot tier. Errors as store_set_hot(). */
 int service_set_hot(struct service *service, uint64_t bytes);

@@ -56,7 +56,6 @@ static const char help_text[] =
 	"         or let mem_used_max begin anew, with 0\n"
 	"check    rebuild all bookkeeping and compare; --verify reads every "
 	"page\n"
-	"\n"
 	"upgrade  go on with another zramfs, on what is there: PROGRAM, or "
 	"the\n"
 	"         zramfs beside this command\n"
@@ -119,6 +118,10 @@ static int command_stat(int argc, char **argv)
 		argc--;
 		argv++;
 	}
+	if (argc > 1 && !strncmp(argv[0], "--", 2))
+		return ctl_bad_usage("stat: %s: only one of --classes, --json, "
+				     "--mm-stat and --prometheus",
+				     argv[0]);
 	if (argc != 1)
 		return ctl_bad_usage("stat: want %s", "one MOUNTPOINT");
 	path = argv[0];
@@ -164,23 +167,24 @@ static int command_compact(int argc, char **argv)
 	return ctl_finish_output();
 }
 
-static int set_failed(const char *path, const char *argument, int error)
+static int set_failed(const char *path, const char *argument,
+		      const struct control_set *answer)
 {
-	const char *why = error > 0 ? strerror(error) : NULL;
+	const char *why = "too little to work with";
 
-	if (error == EBUSY)
+	if (answer->error == -EBUSY)
 		why = "more than that is in use";
-	else if (error == EINVAL)
-		why = "too little to work with";
-	if (why)
-		ctl_complain(EXIT_WRONG, "%s: %s: %s", path, argument, why);
-	return EXIT_WRONG;
+	else if (answer->error != -EINVAL)
+		return ctl_complain(EXIT_WRONG, "%s: %s: %s", path, argument,
+				    strerror(-answer->error));
+	return ctl_complain(EXIT_WRONG, "%s: %s: %s: use at least %" PRIu64 "k",
+			    path, argument, why, (answer->value + 1023) / 1024);
 }
 
 static int command_set(int argc, char **argv)
 {
 	static const char *const keys[] = {
-		"size",	 "mem_limit", "hot", "mem_used_max",
+		"size",	 "mem_limit",	"hot",		"mem_used_max",
 #ifdef ZRAMFS_FAULTS
 		"fault", "fault_alloc", "fault_blocks", "fault_flip",
 #endif
@@ -190,6 +194,9 @@ static int command_set(int argc, char **argv)
 	size_t length, i;
 	int error;
 
+	if (argc > 2 && strchr(argv[1], '='))
+		return ctl_bad_usage("set: %s: one KEY=VALUE at a time",
+				     argv[2]);
 	if (argc != 2)
 		return ctl_bad_usage("set: want %s", "MOUNTPOINT KEY=VALUE");
 	equals = strchr(argv[1], '=');
@@ -214,7 +221,9 @@ static int command_set(int argc, char **argv)
 		return ctl_bad_usage("set: %s: it can only be set to 0",
 				     argv[1]);
 	error = ctl_ask(argv[0], CONTROL_SET, &set);
-	return error ? set_failed(argv[0], argv[1], error) : 0;
+	if (error)
+		return ctl_ask_failed(argv[0], error);
+	return set.error ? set_failed(argv[0], argv[1], &set) : 0;
 }
 
 static int command_check(int argc, char **argv)

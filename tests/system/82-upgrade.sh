@@ -18,7 +18,7 @@ rm "$MNT/open"
 KEEPER=$(keeper_of "$MNT")
 pid=$(stat_of pid)
 
-check "upgrade" "$CTL" upgrade "$MNT" --binary "$next"
+check "upgrade, its arguments in any order" "$CTL" upgrade --binary "$next" "$MNT"
 refuses "another worker serves" [ "$(stat_of pid)" = "$pid" ]
 equal "it is the other program" "$(readlink "/proc/$(stat_of pid)/exe")" "$next"
 check "under the same keeper" kill -0 "$KEEPER"
