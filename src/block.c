@@ -75,10 +75,6 @@ int block_create(struct block **result, const struct options *options,
 
 	if (!block)
 		return block_fail(&failure, ENOMEM, "block", "out of memory");
-	if (geteuid() != 0) {
-		free(block);
-		return block_fail(&failure, EPERM, "block", "only root may");
-	}
 	block->options = options;
 	block->type = block_type_by_name(options->block);
 	block->root = -1;
@@ -102,16 +98,27 @@ const char *block_root(const struct block *block)
 	return block->root_path;
 }
 
+/* The last moment to give up. */
+static int attach(int mount, const struct cancel *cancel,
+		  const struct block_error *failure)
+{
+	char why[256];
+
+	if (cancel_wait(cancel, -1, why, sizeof(why)))
+		return block_fail(failure, ECANCELED, "mounting", "%s", why);
+	return block_attach_at(mount, cancel->mountpoint->path, failure);
+}
+
 /* Make the filesystem on device, and put it in its place. */
 static int mount_device(struct block *block, const char *device,
-			const char *mountpoint,
+			const struct cancel *cancel,
 			const struct block_error *failure)
 {
 	const struct options *options = block->options;
 	struct stat stat_buf;
 	int mount, error;
 
-	error = block_mkfs(block->type, options, device, failure);
+	error = block_mkfs(block->type, options, device, cancel, failure);
 	if (error)
 		return error;
 	mount = block_attach_device(block->type, options, device, failure);
@@ -121,28 +128,28 @@ static int mount_device(struct block *block, const char *device,
 		error = block_fail(failure, errno, "mounting", "%s",
 				   strerror(errno));
 	else
-		error = block_attach_at(mount, mountpoint, failure);
+		error = attach(mount, cancel, failure);
 	if (!error)
 		block->device = stat_buf.st_dev;
 	close(mount);
 	return error;
 }
 
-int block_mount(struct block *block, const char *mountpoint, char *message,
+int block_mount(struct block *block, const struct cancel *cancel, char *message,
 		size_t message_size)
 {
 	const struct block_error failure = {message, message_size};
 	char device[BLOCK_DEVICE_NAME];
 	int loop, error;
 
-	block->mountpoint = strdup(mountpoint);
+	block->mountpoint = strdup(cancel->mountpoint->path);
 	if (!block->mountpoint)
 		return block_fail(&failure, ENOMEM, "block", "out of memory");
 	loop = block_loop_create(block->root, block->keeper,
 				 block->options->size, device, &failure);
 	error = loop;
 	if (loop >= 0) {
-		error = mount_device(block, device, mountpoint, &failure);
+		error = mount_device(block, device, cancel, &failure);
 		/* From here on, the mount is what keeps the device. */
 		close(loop);
 	}

@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cancel.h"
 #include "options.h"
 
 struct block;
@@ -45,9 +46,10 @@ const char *block_root(const struct block *block);
 
 /*
  * While the zramfs is being served by others: make image, device and
- * filesystem, and mount it. When this fails, all of it is gone.
+ * filesystem, and mount it on cancel's mount point. When this fails, or is
+ * given up (-ECANCELED), all of it is gone.
  */
-int block_mount(struct block *block, const char *mountpoint, char *message,
+int block_mount(struct block *block, const struct cancel *cancel, char *message,
 		size_t message_size);
 
 /*

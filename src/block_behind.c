@@ -14,7 +14,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/loop.h>
@@ -26,41 +25,7 @@
 #include <unistd.h>
 
 #include "block.h"
-
-#define SOURCE_SIZE 64
-
-/* The source in one line of mountinfo; false: not this mount's. */
-static bool source_of(const char *line, uint64_t mount, char *source)
-{
-	const char *dash = strstr(line, " - ");
-	uint64_t id;
-
-	return sscanf(line, "%" SCNu64, &id) == 1 && id == mount && dash &&
-	       sscanf(dash, " - %*s %63s", source) == 1;
-}
-
-static int mount_source(const char *path, char source[SOURCE_SIZE])
-{
-	struct statx statx_buf;
-	char *line = NULL;
-	size_t size = 0;
-	int error = -ENOTBLK;
-	FILE *mounts;
-
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_MNT_ID, &statx_buf))
-		return -errno;
-	if (!(statx_buf.stx_mask & STATX_MNT_ID))
-		return -ENOTBLK;
-	mounts = fopen("/proc/self/mountinfo", "re");
-	if (!mounts)
-		return -errno;
-	while (error && getline(&line, &size, mounts) >= 0)
-		if (source_of(line, statx_buf.stx_mnt_id, source))
-			error = 0;
-	free(line);
-	fclose(mounts);
-	return error;
-}
+#include "mountinfo.h"
 
 static int loop_status(const char *device, struct loop_info64 *info,
 		       uint64_t *size)
@@ -156,18 +121,18 @@ static int find_directory(const struct loop_info64 *info, bool *ours)
 
 int block_open_behind(const char *path, uint64_t *device_size)
 {
-	char source[SOURCE_SIZE];
+	struct mountinfo mount;
 	struct loop_info64 info;
 	uint64_t size;
 	bool ours;
 	int error, fd;
 
-	error = mount_source(path, source);
+	error = mountinfo_of(path, &mount);
 	if (error)
-		return error;
-	if (strncmp(source, "/dev/loop", strlen("/dev/loop")))
+		return error == -ENOTSUP ? -ENOTBLK : error;
+	if (strncmp(mount.source, "/dev/loop", strlen("/dev/loop")))
 		return -ENOTBLK;
-	error = loop_status(source, &info, &size);
+	error = loop_status(mount.source, &info, &size);
 	if (error)
 		return error;
 	fd = find_directory(&info, &ours);

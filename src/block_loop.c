@@ -43,7 +43,9 @@ static int create_image(int root, const char *name, uint64_t size,
 
 	if (fd < 0)
 		return block_fail(error, errno, image_step, "%s",
-				  strerror(errno));
+				  errno == EEXIST ? "a worker died while it "
+						    "made the filesystem"
+						  : strerror(errno));
 	if (ftruncate(fd, size / BLOCK_SIZE * BLOCK_SIZE)) {
 		int code = errno;
 

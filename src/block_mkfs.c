@@ -9,11 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -124,45 +125,55 @@ static char **compose_environment(const struct block_type *type)
 }
 
 /*
- * Start it with nothing to read, and all that it says going to output. The
- * signals that this process has blocked are not blocked for it. An errno.
+ * In the child, by system calls alone: this process has threads. Nothing to
+ * read, all that it says to output, none of the signals blocked that are here;
+ * and whoever starts it, when that is killed, it is, too. An errno.
  */
-static int spawn(pid_t *pid, const char *const argv[], char **environment,
-		 int output)
+static int become(const char *const argv[], char **environment, int output,
+		  pid_t parent)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
+	int input = open("/dev/null", O_RDONLY);
 	sigset_t none;
-	int error;
 
-	error = posix_spawn_file_actions_init(&actions);
-	if (error)
-		return error;
-	error = posix_spawnattr_init(&attributes);
-	if (error) {
-		posix_spawn_file_actions_destroy(&actions);
-		return error;
-	}
 	sigemptyset(&none);
-	error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
-						 "/dev/null", O_RDONLY, 0);
+	if (setpgid(0, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL) || input < 0 ||
+	    dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
+	    dup2(output, STDERR_FILENO) < 0 ||
+	    sigprocmask(SIG_SETMASK, &none, NULL))
+		return errno;
+	if (getppid() != parent)
+		return ESRCH;
+	execvpe(argv[0], (char *const *)argv, environment);
+	return errno;
+}
+
+/* A child that has become the program: its number; or -errno. */
+static pid_t spawn(const char *const argv[], char **environment, int output)
+{
+	pid_t parent = getpid(), pid;
+	int fds[2];
+	int error = 0;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		error = become(argv, environment, output, parent);
+		_exit(write(fds[1], &error, sizeof(error)) < 0);
+	}
+	if (pid < 0)
+		error = errno;
+	close(fds[1]);
+	/* The other end closes when the program begins. */
+	while (pid > 0 && read(fds[0], &error, sizeof(error)) < 0 &&
+	       errno == EINTR)
+		;
+	close(fds[0]);
 	if (!error)
-		error = posix_spawn_file_actions_adddup2(&actions, output,
-							 STDOUT_FILENO);
-	if (!error)
-		error = posix_spawn_file_actions_adddup2(&actions, output,
-							 STDERR_FILENO);
-	if (!error)
-		error = posix_spawnattr_setflags(&attributes,
-						 POSIX_SPAWN_SETSIGMASK);
-	if (!error)
-		error = posix_spawnattr_setsigmask(&attributes, &none);
-	if (!error)
-		error = posix_spawnp(pid, argv[0], &actions, &attributes,
-				     (char *const *)argv, environment);
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&actions);
-	return error;
+		return pid;
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return -error;
 }
 
 /* The first line that it said which is not empty, without its own name. */
@@ -179,29 +190,49 @@ static void first_line(int output, const char *program, char *line, size_t size)
 	line[strcspn(line, "\r\n")] = '\0';
 }
 
-static int wait_for(pid_t pid, const struct block_type *type, int output,
-		    const struct block_error *error)
+/* What waitpid(2) told. */
+static int judge(int status, const struct block_type *type, int output,
+		 const struct block_error *error)
 {
 	char line[256];
-	int status;
 
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return block_fail(error, errno, type->program, "%s",
-					  strerror(errno));
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
-	first_line(output, type->program, line, sizeof(line));
 	if (WIFSIGNALED(status))
 		return block_fail(error, EIO, type->program, "killed: %s",
 				  strsignal(WTERMSIG(status)));
+	first_line(output, type->program, line, sizeof(line));
 	return block_fail(error, EIO, type->program, "%s (exit status %d)",
 			  line[0] ? line : "it said nothing",
 			  WEXITSTATUS(status));
 }
 
+static int wait_for(pid_t pid, const struct block_type *type, int output,
+		    const struct cancel *cancel,
+		    const struct block_error *error)
+{
+	int end = pidfd_open(pid, 0);
+	char why[256] = "";
+	int status;
+
+	if (end < 0)
+		snprintf(why, sizeof(why), "%s", strerror(errno));
+	if (end < 0 || cancel_wait(cancel, end, why, sizeof(why)))
+		/* It may be a script that has started others. */
+		kill(-pid, SIGKILL);
+	if (end >= 0)
+		close(end);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return block_fail(error, errno, type->program, "%s",
+					  strerror(errno));
+	if (why[0])
+		return block_fail(error, ECANCELED, type->program, "%s", why);
+	return judge(status, type, output, error);
+}
+
 static int run(const struct block_type *type, const char *const argv[],
-	       const struct block_error *error)
+	       const struct cancel *cancel, const struct block_error *error)
 {
 	int output = memfd_create("zramfs-mkfs", MFD_CLOEXEC);
 	char **environment;
@@ -212,23 +243,24 @@ static int run(const struct block_type *type, const char *const argv[],
 		return block_fail(error, errno, type->program, "%s",
 				  strerror(errno));
 	environment = compose_environment(type);
-	status = environment ? spawn(&pid, argv, environment, output) : ENOMEM;
+	pid = environment ? spawn(argv, environment, output) : -ENOMEM;
 	free(environment);
-	if (status == ENOENT)
-		status = block_fail(error, status, type->program,
+	if (pid == -ENOENT)
+		status = block_fail(error, ENOENT, type->program,
 				    "not found; is the package %s installed?",
 				    type->package);
-	else if (status)
-		status = block_fail(error, status, type->program, "%s",
-				    strerror(status));
+	else if (pid < 0)
+		status = block_fail(error, -pid, type->program, "%s",
+				    strerror(-pid));
 	else
-		status = wait_for(pid, type, output, error);
+		status = wait_for(pid, type, output, cancel, error);
 	close(output);
 	return status;
 }
 
 int block_mkfs(const struct block_type *type, const struct options *options,
-	       const char *device, const struct block_error *error)
+	       const char *device, const struct cancel *cancel,
+	       const struct block_error *error)
 {
 	const char *argv[WORDS_MAX];
 	char *words = strdup(options->mkfs_opts);
@@ -238,7 +270,7 @@ int block_mkfs(const struct block_type *type, const struct options *options,
 		return block_fail(error, ENOMEM, type->program,
 				  "out of memory");
 	if (compose(argv, type, words, device))
-		status = run(type, argv, error);
+		status = run(type, argv, cancel, error);
 	else
 		status = block_fail(error, E2BIG, type->program,
 				    "too many words in mkfs_opts");

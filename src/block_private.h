@@ -49,9 +49,10 @@ int block_loop_create(int root, pid_t keeper, uint64_t size,
 		      char device[BLOCK_DEVICE_NAME],
 		      const struct block_error *error);
 
-/* Make a filesystem on device. */
+/* Make a filesystem on device. -ECANCELED: given up. */
 int block_mkfs(const struct block_type *type, const struct options *options,
-	       const char *device, const struct block_error *error);
+	       const char *device, const struct cancel *cancel,
+	       const struct block_error *error);
 
 /*
  * Mounts that are not in any tree yet; a descriptor of the root (O_PATH). When

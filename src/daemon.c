@@ -75,6 +75,11 @@ int daemon_begin(void)
 	return 0;
 }
 
+int daemon_starter(void)
+{
+	return reports ? REPORT_FD : -1;
+}
+
 void daemon_disown(void)
 {
 	if (reports)

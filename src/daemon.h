@@ -23,6 +23,12 @@ int daemon_begin(void);
  */
 int daemon_detach(void);
 
+/*
+ * The end of the pipe that the parent reads: nobody is there any more when it
+ * was killed. -1: nobody waits.
+ */
+int daemon_starter(void);
+
 /* In a child of the daemon: another will say when it is ready. */
 void daemon_disown(void);
 

@@ -22,6 +22,7 @@
 #include "awake.h"
 #include "daemon.h"
 #include "log.h"
+#include "mountpoint.h"
 #include "ops.h"
 #include "options.h"
 #include "request.h"
@@ -49,65 +50,6 @@ static void complain(const char *format, ...)
 
 /* --- before anything is made ------------------------------------------- */
 
-/*
- * The last mount on a directory, from /proc/self/mountinfo: whether it is a
- * zramfs. It is not asked itself, for it may be one that does not answer.
- */
-static bool is_zramfs(const char *directory)
-{
-	FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL;
-	size_t size = 0;
-	char where[PATH_MAX], type[64];
-	bool found = false;
-
-	if (!mounts)
-		return false;
-	while (getline(&line, &size, mounts) >= 0) {
-		const char *dash = strstr(line, " - ");
-
-		if (sscanf(line, "%*s %*s %*s %*s %4095s", where) == 1 &&
-		    dash && sscanf(dash, " - %63s", type) == 1 &&
-		    !strcmp(where, directory))
-			found = !strcmp(type, "fuse.zramfs");
-	}
-	free(line);
-	fclose(mounts);
-	return found;
-}
-
-/* The mount point's full name, or NULL after saying what is wrong with it. */
-static char *check_mountpoint(const char *given)
-{
-	struct stat stat_buf;
-	char *full = NULL;
-
-	if (stat(given, &stat_buf)) {
-		if (errno == ENOTCONN)
-			complain("%s: a mount whose daemon is gone; umount it "
-				 "first",
-				 given);
-		else
-			complain("%s: %s", given, strerror(errno));
-		return NULL;
-	}
-	if (!S_ISDIR(stat_buf.st_mode)) {
-		complain("%s: not a directory", given);
-		return NULL;
-	}
-	full = realpath(given, NULL);
-	if (!full) {
-		complain("%s: %s", given, strerror(errno));
-		return NULL;
-	}
-	if (is_zramfs(full)) {
-		complain("%s: already a zramfs mount", given);
-		free(full);
-		return NULL;
-	}
-	return full;
-}
-
 static bool check_device(void)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -121,7 +63,21 @@ static bool check_device(void)
 			 "fuse)",
 			 strerror(errno));
 	else
-		complain("/dev/fuse: %s", strerror(errno));
+		complain("/dev/fuse: %s%s", strerror(errno),
+			 errno == EACCES || errno == EPERM
+				 ? "; users need fusermount3 (package fuse3) "
+				   "and mode 666 of /dev/fuse"
+				 : "");
+	return false;
+}
+
+static bool check_user(const struct options *options)
+{
+	if (!options->block || geteuid() == 0)
+		return true;
+	complain("only root may use block=%s, as a device is mounted: be root, "
+		 "or leave it out",
+		 options->block);
 	return false;
 }
 
@@ -225,6 +181,11 @@ static struct service new_service(const struct options *options)
 		.noopen = options->noopen,
 		.block = options->block,
 		.noatime = options->noatime,
+		/*
+		 * fusermount3, when it is to unmount what died, opens the root
+		 * to see whether it has: so this must not be without asking.
+		 */
+		.opens_directories = options->auto_unmount,
 	};
 }
 
@@ -243,14 +204,19 @@ static int go_on(const struct options *options,
 
 static int mount_and_serve(const struct options *options, char **argv)
 {
-	char *mountpoint = check_mountpoint(options->mountpoint);
 	struct service service = new_service(options);
+	struct mountpoint mountpoint;
 	int status = EXIT_WRONG;
+	char message[512];
 	int error;
 
-	if (!mountpoint)
+	if (mountpoint_open(&mountpoint, options->mountpoint, message,
+			    sizeof(message))) {
+		complain("%s", message);
 		return EXIT_WRONG;
-	if (!check_device() || !check_low_latency(options))
+	}
+	if (!check_user(options) || !check_device() ||
+	    !check_low_latency(options))
 		goto out;
 	status = create_transport(&service, options);
 	if (status)
@@ -265,10 +231,10 @@ static int mount_and_serve(const struct options *options, char **argv)
 			goto out;
 		}
 	}
-	status = serve(&service, options, mountpoint, argv);
+	status = serve(&service, options, &mountpoint, argv);
 out:
 	transport_destroy(service.transport);
-	free(mountpoint);
+	mountpoint_close(&mountpoint);
 	return status;
 }
 

@@ -244,7 +244,13 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t source, off_t source_offset,
 /* ENOSYS tells the kernel not to ask again, and to cache what it lists. */
 void ops_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	fuse_reply_err(req, ENOSYS);
+	if (!ops_service(req)->opens_directories) {
+		fuse_reply_err(req, ENOSYS);
+		return;
+	}
+	fi->cache_readdir = 1;
+	fi->keep_cache = 1;
+	fuse_reply_open(req, fi);
 }
 
 struct listing {

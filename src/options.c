@@ -52,6 +52,8 @@ static int parse_foreign(struct parse *parse, const char *option)
 	case MOUNT_OPTION_PASS:
 		if (!strcmp(option, "noatime") || !strcmp(option, "atime"))
 			parse->options->noatime = option[0] == 'n';
+		if (!strcmp(option, "auto_unmount"))
+			parse->options->auto_unmount = true;
 		return pass_on(parse, option);
 	case MOUNT_OPTION_DROP:
 		return 0;
@@ -250,6 +252,36 @@ static bool was_given(const struct options *options, const char *name)
 }
 
 /*
+ * A page of a file takes 8 bytes of its table, whatever it holds: a device
+ * that is larger than this can never be full, for its table alone would not
+ * fit into the machine's memory. Making a filesystem on it may take long, and
+ * much memory, all the same.
+ */
+#define BLOCK_SIZE_MAX_RAM 512
+
+static int check_block_size(const struct parse *parse)
+{
+	const struct options *options = parse->options;
+	uint64_t most;
+
+	if (!options->size)
+		return options_fail(&parse->message, -EINVAL,
+				    "size=0 is not possible with block=: a "
+				    "device has a size");
+	if (__builtin_mul_overflow(options_ram_bytes(), BLOCK_SIZE_MAX_RAM,
+				   &most) ||
+	    options->size <= most)
+		return 0;
+	return options_fail(&parse->message, -EINVAL,
+			    "size=%llug is too large with block=: use at most "
+			    "%llug, %u times the machine's memory, as its "
+			    "tables alone would take all of that",
+			    (unsigned long long)(options->size >> 30),
+			    (unsigned long long)(most >> 30),
+			    BLOCK_SIZE_MAX_RAM);
+}
+
+/*
  * Options that say something of the zramfs as a mount have no meaning where
  * nobody sees that mount. (Open to all users it is anyway.)
  */
@@ -263,6 +295,7 @@ static int check_block(const struct parse *parse)
 	const struct options *options = parse->options;
 	const char *wrong = NULL;
 	size_t i;
+	int error;
 
 	if (!options->block) {
 		if (*options->mkfs_opts || *options->mount_opts)
@@ -272,10 +305,9 @@ static int check_block(const struct parse *parse)
 					    "btrfs");
 		return 0;
 	}
-	if (!options->size)
-		return options_fail(&parse->message, -EINVAL,
-				    "size=0 is not possible with block=: a "
-				    "device has a size");
+	error = check_block_size(parse);
+	if (error)
+		return error;
 	for (i = 0; i < sizeof(impossible) / sizeof(impossible[0]); i++)
 		if (was_given(options, impossible[i]))
 			wrong = impossible[i];

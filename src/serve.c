@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "block.h"
+#include "cancel.h"
 #include "crash.h"
 #include "daemon.h"
 #include "fault.h"
@@ -34,6 +35,7 @@ struct server {
 	struct service *service;
 	const struct options *options;
 	const char *mountpoint;
+	const struct mountpoint *place; /* the same, as it was at the start */
 	char **argv;
 	struct block *block; /* NULL: not in block mode */
 };
@@ -104,14 +106,11 @@ static void open_once(const char *root)
 }
 
 /* In block mode: what this is for. */
-static bool mount_block(struct server *server)
+static bool mount_block(struct server *server, const struct cancel *cancel)
 {
 	char message[512];
 
-	if (!server->block)
-		return true;
-	if (block_mount(server->block, server->mountpoint, message,
-			sizeof(message))) {
+	if (block_mount(server->block, cancel, message, sizeof(message))) {
 		log_line(LOG_ERR, "%s", message);
 		return false;
 	}
@@ -163,6 +162,8 @@ static bool become_ready(const struct server *server)
 	int link = server->service->link;
 	int error = 0;
 
+	if (link >= 0)
+		daemon_disown();
 	if (!server->options->foreground)
 		error = link >= 0 ? daemon_detach() : daemon_ready();
 	if (error)
@@ -172,16 +173,52 @@ static bool become_ready(const struct server *server)
 	return !error;
 }
 
-/* The first worker: there is somebody who waits for the mount. */
-static bool begin(struct server *server)
+/* Whether to go on; why not is told. */
+static bool is_wanted(const struct cancel *cancel)
+{
+	char why[256];
+
+	if (!cancel_wait(cancel, -1, why, sizeof(why)))
+		return true;
+	log_line(LOG_ERR, "%s", why);
+	return false;
+}
+
+/* Until there is something to be ready with. */
+static bool make_ready(struct server *server)
 {
 	const char *root =
 		server->block ? block_root(server->block) : server->mountpoint;
+	struct cancel cancel = {
+		.signals = transport_signals(server->service->transport),
+		.link = server->service->link,
+		.starter = daemon_starter(),
+		/* Else it is mounted there already. */
+		.mountpoint = server->block ? server->place : NULL,
+	};
+	bool ready;
+	int error;
 
-	if (!mount_answers(root) || !mount_block(server))
+	if (!mount_answers(root))
+		return false;
+	error = cancel_open(&cancel);
+	if (error) {
+		log_line(LOG_ERR, "%s", strerror(-error));
+		return false;
+	}
+	ready = server->block ? mount_block(server, &cancel)
+			      : is_wanted(&cancel);
+	cancel_close(&cancel);
+	return ready;
+}
+
+/* The first worker: there is somebody who waits for the mount. */
+static bool begin(struct server *server)
+{
+	if (!make_ready(server))
 		return false;
 	if (server->options->noopen)
-		open_once(root);
+		open_once(server->mountpoint);
 	if (become_ready(server))
 		return true;
 	unmount_block(server);
@@ -296,7 +333,6 @@ static int work(void *context, int link, bool first)
 	struct service *service = server->service;
 	int status;
 
-	daemon_disown();
 	resist_oom(OOM_WORKER);
 	service->link = link;
 	transport_disown(service->transport);
@@ -446,12 +482,13 @@ static int run(struct server *server)
 }
 
 int serve(struct service *service, const struct options *options,
-	  const char *mountpoint, char **argv)
+	  const struct mountpoint *mountpoint, char **argv)
 {
 	struct server server = {
 		.service = service,
 		.options = options,
-		.mountpoint = mountpoint,
+		.mountpoint = mountpoint->path,
+		.place = mountpoint,
 		.argv = argv,
 	};
 	int status = run(&server);

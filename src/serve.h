@@ -16,8 +16,9 @@ struct service;
  * is what this program was called with. What goes wrong is told. Returns the
  * exit status.
  */
+struct mountpoint;
 int serve(struct service *service, const struct options *options,
-	  const char *mountpoint, char **argv);
+	  const struct mountpoint *mountpoint, char **argv);
 
 /*
  * The same, as the next worker of a keeper that is another program, and has

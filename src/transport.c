@@ -342,6 +342,11 @@ int transport_fd(const struct transport *transport)
 	return transport->fd;
 }
 
+int transport_signals(const struct transport *transport)
+{
+	return transport->signals;
+}
+
 static bool is_ending(const struct transport *transport)
 {
 	return atomic_load_explicit(&transport->ending, memory_order_relaxed) ||

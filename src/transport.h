@@ -99,6 +99,9 @@ int transport_start(struct transport *transport);
 int transport_wait(struct transport *transport, int link,
 		   bool (*on_link)(void *userdata));
 
+/* The signals that it waits for, as signalfd(2), once started. */
+int transport_signals(const struct transport *transport);
+
 /*
  * transport_wait() is to come back with 0, as if unmounted. Any thread. Of
  * another worker's too, should this one die before, if it is for good.

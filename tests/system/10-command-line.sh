@@ -55,6 +55,8 @@ fails "a level out of range is named" 2 '99' "$ZRAMFS" "$DIR" -o alg=zstd:99
 fails "an unknown pool is named" 2 'slab' "$ZRAMFS" "$DIR" -o pool=slab
 fails "a size that is no number" 2 'size' "$ZRAMFS" "$DIR" -o size=lots
 fails "a mode that is no number" 2 'mode' "$ZRAMFS" "$DIR" -o mode=rwx
+fails "an absurd device" 2 'use at most [0-9]+g' \
+	"$ZRAMFS" "$DIR" -o size=1000000t,block=ext4
 fails "no worker threads" 2 'threads' "$ZRAMFS" "$DIR" -o threads=0
 fails "dedup that is neither on nor off" 2 'dedup' \
 	"$ZRAMFS" "$DIR" -o dedup=maybe
@@ -68,6 +70,10 @@ fails "zramfsctl without a command" 2 . "$CTL"
 fails "zramfsctl with an unknown command" 2 'frob' "$CTL" frob
 fails "zramfsctl stat without a mount point" 2 . "$CTL" stat
 fails "zramfsctl stat with an unknown option" 2 '--xml' "$CTL" stat --xml "$DIR"
+fails "zramfsctl stat in two formats" 2 '--classes: only one of' \
+	"$CTL" stat --json --classes "$DIR"
+fails "zramfsctl set of two" 2 'hot=2m: one KEY=VALUE' \
+	"$CTL" set "$DIR" size=1m hot=2m
 fails "zramfsctl set without a value" 2 'size' "$CTL" set "$DIR" size
 fails "zramfsctl set of an unknown key" 2 'colour' "$CTL" set "$DIR" colour=1
 fails "zramfsctl set of a value that is no size" 2 'size=x' \
@@ -105,8 +111,11 @@ else
 	fails "too little memory" 1 'memory' \
 		bash -c 'ulimit -v 65536 && exec "$@"' sh "$ZRAMFS" "$DIR"
 fi
-fails "a memory limit below what it takes to begin" 1 'mem_limit' \
-	"$ZRAMFS" "$DIR" -o mem_limit=4k
+fails "a memory limit below what it takes to begin" 1 \
+	'mem_limit=4096 .*: use at least [0-9]+k' "$ZRAMFS" "$DIR" -o mem_limit=4k
+LEAST=$(grep -oE '[0-9]+k$' "$TEST_DIR/err")
+check "the least is possible" try_mount "$DIR" "mem_limit=$LEAST"
+unmount "$DIR"
 
 # --- a mount, and its end ---
 
@@ -155,8 +164,15 @@ equal "the size is another" "$(stat_of size)" $((128 << 20))
 equal "and df knows" "$(df -B1 --output=size "$DIR" | tail -n 1)" $((128 << 20))
 check "zramfsctl set mem_limit" "$CTL" set "$DIR" mem_limit=256m
 equal "the limit is there" "$(stat_of mem_limit)" $((256 << 20))
-fails "a memory limit of nothing is refused" 1 'mem_limit' \
-	"$CTL" set "$DIR" mem_limit=1
+fails "a memory limit of nothing is refused" 1 \
+	'mem_limit=1: .*: use at least [0-9]+k' "$CTL" set "$DIR" mem_limit=1
+LEAST=$(grep -oE '[0-9]+k$' "$TEST_DIR/err")
+check "the least is possible" "$CTL" set "$DIR" "mem_limit=$LEAST"
+check "and then more" "$CTL" set "$DIR" mem_limit=256m
+head -c 3m /dev/urandom >"$DIR/large"
+fails "a size below what is in use is refused" 1 \
+	'size=1m: .*: use at least 30[0-9]+k' "$CTL" set "$DIR" size=1m
+rm "$DIR/large"
 check "zramfsctl set hot" "$CTL" set "$DIR" hot=1m
 equal "the hot tier's bound" "$(stat_of hot_limit)" $((1 << 20))
 check "zramfsctl compact" "$CTL" compact "$DIR"
@@ -223,7 +239,55 @@ refuses "a read-only mount is" sh -c '
 	umount "$1" && "$2" "$1" -o ro && touch "$1/file"' sh "$DIR" "$ZRAMFS"
 check "umount of it" umount "$DIR"
 
+# --- a mount whose daemon is gone ---
+
+# Nothing of it is left but the mount, and what the kernel has in its cache.
+killed() {
+	local pid
+	try_mount "$DIR" "$1" || return
+	MOUNTS=()
+	touch "$DIR/file"
+	ls -l "$DIR" >/dev/null
+	for pid in $(daemon_pids "$DIR"); do
+		kill -KILL "$pid"
+		ended "$pid"
+	done
+}
+
+check "mounts, and is killed" killed size=8m
+fails "mounting there again" 1 "daemon is gone; unmount it first: umount $DIR" \
+	"$ZRAMFS" "$DIR"
+fails "the same by a user" 1 \
+	"daemon is gone; unmount it first: fusermount3 -u $DIR" \
+	as_nobody "$ZRAMFS" "$DIR"
+check "what was said to be done helps" umount "$DIR"
+
+is_unmounted() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		grep -qF " $DIR " /proc/self/mounts || return 0
+		sleep 0.1
+	done
+	return 1
+}
+if command -v fusermount3 >/dev/null; then
+	for options in auto_unmount auto_unmount,noopen auto_unmount,keeper=off; do
+		check "mounts with $options, and is killed" killed $options
+		check "with $options, that unmounts it" is_unmounted ||
+			umount -l "$DIR"
+	done
+else
+	skip "auto_unmount" "no fusermount3"
+fi
+
 # --- as an ordinary user ---
+
+if [ "$(stat -c %a /dev/fuse)" != 666 ]; then
+	fails "a user may not use /dev/fuse" 1 'fusermount3 .*mode 666' \
+		as_nobody "$ZRAMFS" "$DIR"
+fi
+fails "a user may not mount a device" 1 'only root may use block=ext4' \
+	as_nobody "$ZRAMFS" "$DIR" -o block=ext4
 
 # A device that others may open, in a namespace of its own: not every machine
 # has udev to see to that.

@@ -309,6 +309,134 @@ keeper_killed() {
 	gone "keeper killed: after umount" "$MNT" "$device"
 }
 
+# --- given up while it is being made -----------------------------------------
+
+# A mkfs that takes long: what it is, is in the file.
+SLOW=$TEST_DIR/slow
+mkdir "$SLOW"
+cat >"$SLOW/mkfs.ext4" <<-END
+	#!/bin/sh
+	echo \$\$ >"$SLOW/pid"
+	exec sleep 600
+END
+chmod 755 "$SLOW/mkfs.ext4"
+
+# await COMMAND...: until it succeeds, for ten seconds.
+await() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		"$@" && return
+		sleep 0.1
+	done
+	return 1
+}
+
+# A zombie has ended.
+has_ended() {
+	! grep -q '^State:.*[^Z] (' "/proc/$1/status" 2>/dev/null
+}
+
+# begin_slowly OPTIONS: to where mkfs runs. $STARTER is the command.
+begin_slowly() {
+	rm -f "$SLOW/pid"
+	mkdir -p "$MNT"
+	PATH=$SLOW:$PATH "$ZRAMFS" "$MNT" -o "size=1g,block=ext4$1" \
+		>"$TEST_DIR/mount.log" 2>&1 &
+	STARTER=$!
+	await test -s "$SLOW/pid"
+}
+
+# The processes of it, but for the command that waits.
+daemon_of() { # keeper|worker
+	"$1_of" "$MNT" | grep -vx "$STARTER"
+}
+
+# given_up NAME WORDS LINES: it has, and says why.
+given_up() {
+	local name=$1 status
+	wait "$STARTER" 2>/dev/null
+	status=$?
+	refuses "$name: the command fails" test $status = 0
+	check "$name: it says why" await grep -q -- "$2" "$TEST_DIR/mount.log"
+	check "$name: mkfs has ended" await has_ended "$(cat "$SLOW/pid")"
+	gone "$name" "$MNT" ""
+	equal "$name: lines" "$(wc -l <"$TEST_DIR/mount.log")" "$3"
+	equal "$name: no device is left" \
+		"$(comm -13 <(echo "$DEVICES") <(devices))" ""
+}
+
+stopped() {
+	local signal
+	MNT=$TEST_DIR/stopped
+	DEVICES=$(devices)
+	for signal in TERM HUP; do
+		begin_slowly ""
+		kill -$signal "$(daemon_of keeper)"
+		given_up "SIG$signal to the keeper" "mkfs.ext4: stopped by a signal" 1
+	done
+	begin_slowly ""
+	kill -TERM "$(daemon_of worker)"
+	given_up "SIGTERM to the worker" "mkfs.ext4: stopped by a signal" 1
+	begin_slowly ",keeper=off"
+	kill -TERM "$(daemon_of keeper)"
+	given_up "SIGTERM without a keeper" "mkfs.ext4: stopped by a signal" 1
+
+	for signal in TERM KILL; do
+		begin_slowly ""
+		kill -$signal "$STARTER"
+		given_up "SIG$signal to the command" "the command .* was killed" 1
+	done
+	begin_slowly ",keeper=off"
+	kill -TERM "$STARTER"
+	given_up "SIGTERM to the command, without a keeper" \
+		"the command .* was killed" 1
+
+	begin_slowly ""
+	kill -KILL "$(daemon_of keeper)"
+	given_up "keeper killed" "the keeper was killed" 2
+	begin_slowly ""
+	kill -KILL "$(daemon_of worker)"
+	given_up "worker killed" "a worker died while it made the filesystem" 3
+	begin_slowly ",keeper=off"
+	kill -KILL "$(daemon_of keeper)"
+	given_up "killed, without a keeper" "killed while starting" 1
+
+	begin_slowly ""
+	mount -t tmpfs tmpfs "$MNT"
+	wait "$STARTER"
+	check "another mount: it stays" test "$(findmnt -n -o FSTYPE "$MNT")" = tmpfs
+	umount "$MNT"
+	given_up "another mount" "mounted on or moved by another" 1
+	begin_slowly ""
+	mv "$MNT" "$MNT-moved"
+	mkdir "$MNT"
+	# Noticed as soon as something is mounted anywhere.
+	mount -t tmpfs tmpfs "$MNT-moved"
+	given_up "moved away" "mounted on or moved by another" 1
+	umount "$MNT-moved"
+}
+
+# Nothing is mounted over a zramfs, and a dead one is told from a live one.
+occupied() {
+	local pid
+	MNT=$TEST_DIR/occupied
+	start "size=1g,block=ext4" || return
+	refuses "a second one in its place" start "size=1g,block=ext4"
+	check "a second one: it says why" grep -q "already a zramfs mount" \
+		"$TEST_DIR/mount.log"
+	refuses "files in its place" start "size=1g"
+	for pid in $(daemon_pids "$MNT"); do
+		kill -KILL "$pid"
+	done
+	await has_ended "$pid"
+	refuses "a dead one's place" start "size=1g,block=ext4"
+	check "a dead one: it says what to do" \
+		grep -q "daemon is gone; unmount it first: umount $MNT" \
+		"$TEST_DIR/mount.log"
+	umount "$MNT"
+	gone "a dead one" "$MNT" ""
+}
+
 one_filesystem ext4
 one_filesystem xfs
 one_filesystem btrfs
@@ -317,6 +445,8 @@ for type in ext4 xfs btrfs; do
 	limited $type
 done
 keeper_killed
+stopped
+occupied
 (
 	# No mkfs at all.
 	PATH=$TEST_DIR
@@ -329,4 +459,5 @@ fails "mount fails" "mounting ext4: .*nonsense" \
 fails "no size" "size=0" "size=0,block=ext4"
 fails "an option without meaning" "writeback" "size=1g,block=ext4,writeback"
 fails "no such filesystem" "block=zfs" "size=1g,block=zfs"
+fails "too large" "use at most [0-9]*g, 512 times" "size=1000000t,block=xfs"
 fails "too small" "mkfs.ext4" "size=4k,block=ext4"

@@ -349,6 +349,8 @@ static void test_bad_values(void **state)
 
 static void test_block(void **state)
 {
+	char most[64];
+
 	ACCEPT("/mnt", "-osize=1g,block=ext4,mkfs_opts=-O a\\,b -N 7,"
 		       "mount_opts=noatime\\,commit=9,nosuid");
 	assert_string_equal(options.block, "ext4");
@@ -362,6 +364,16 @@ static void test_block(void **state)
 	       "-oblock=zfs");
 	REJECT("size=0 is not possible with block=: a device has a size",
 	       "/mnt", "-osize=0,block=ext4");
+	snprintf(most, sizeof(most), "-osize=%llu,block=xfs",
+		 (unsigned long long)ram() * 512);
+	ACCEPT("/mnt", most);
+	options_release(&options);
+	snprintf(most, sizeof(most), "-oblock=xfs,size=%llu",
+		 (unsigned long long)ram() * 512 + 1);
+	assert_int_equal(PARSE("/mnt", most), -EINVAL);
+	snprintf(most, sizeof(most), "use at most %llug, 512 times",
+		 (unsigned long long)(ram() * 512 >> 30));
+	assert_non_null(strstr(message, most));
 	REJECT("mkfs_opts and mount_opts need block=: use block=ext4, xfs or "
 	       "btrfs",
 	       "/mnt", "-omkfs_opts=-q");
