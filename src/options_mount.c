@@ -89,7 +89,11 @@ enum mount_option options_mount(const char *option,
 		return MOUNT_OPTION_DROP;
 	if (LISTED(fuse_flags, option, len) || LISTED(fuse_values, option, len))
 		return check_value(option, len, message);
-	if (LISTED(impossible, option, strlen(option)))
+	if (!strcmp(option, "remount"))
+		options_fail(message, -EINVAL,
+			     "remount is not for zramfs to do: use mount -i -o "
+			     "remount,..., and zramfsctl set for limits");
+	else if (LISTED(impossible, option, strlen(option)))
 		options_fail(message, -EINVAL,
 			     "%s is not possible with FUSE: leave it out, or "
 			     "use noatime",

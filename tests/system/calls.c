@@ -1116,6 +1116,11 @@ static void differences(void)
 	MUST(chmod("f", 06775));
 	become(OTHER, OTHER, "other: ");
 	DO(chown("f", -1, -1));
+	root();
+	fd = MUST(open("f", O_RDWR));
+	DO(ioctl(fd, FIBMAP, (int[]){0}));
+	DO(fcntl(fd, F_GET_SEALS) < 0);
+	close(fd);
 }
 
 int main(int argc, char **argv)

@@ -363,6 +363,10 @@ CASE(chmod_by_one_outside_the_group_drops_set_group_id)
 
 CASE(a_set_group_id_directory_passes_its_group_on)
 {
+	struct stat unnamed;
+	int fd;
+
+	OK(chmod(".", 0777));
 	OK(mkdir("d", 0755));
 	OK(chown("d", 0, GROUP));
 	OK(chmod("d", 02777));
@@ -370,7 +374,16 @@ CASE(a_set_group_id_directory_passes_its_group_on)
 	make_file("d/f", "");
 	OK(mkdir("d/sub", 0755));
 	OK(symlink("x", "d/s"));
+	OK(mkfifo("d/p", 0644));
+	fd = OK(open("d", O_TMPFILE | O_RDWR, 0644));
+	OK(fstat(fd, &unnamed));
+	EXPECT_EQ(unnamed.st_gid, GROUP);
+	close(fd);
+	make_file("f", "");
+	OK(rename("f", "d/moved"));
 	case_become(0, 0);
+	EXPECT_EQ(stat_of("d/p").st_gid, GROUP);
+	EXPECT_EQ(stat_of("d/moved").st_gid, USER);
 	EXPECT_EQ(stat_of("d/f").st_gid, GROUP);
 	EXPECT_EQ(stat_of("d/f").st_mode & 07777, 0644);
 	EXPECT_EQ(stat_of("d/sub").st_gid, GROUP);

@@ -504,6 +504,29 @@ CASE(vectors_and_splices_write_the_same)
 	EXPECT(bytes_are(copy, 3100, 996, 'b'));
 }
 
+CASE(sendfile_copies_between_files)
+{
+	int from = new_file("from"), to = new_file("to");
+	off_t at = PAGE - 10;
+
+	write_bytes(from, 0, PAGE, 'a');
+	write_bytes(from, PAGE, 2 * PAGE, 'b');
+	OK(lseek(from, 0, SEEK_SET));
+	OK(lseek(to, 5, SEEK_SET));
+	EXPECT_EQ(sendfile(to, from, &at, PAGE), PAGE);
+	EXPECT_EQ(at, 2 * PAGE - 10);
+	EXPECT_EQ(lseek(to, 0, SEEK_CUR), PAGE + 5);
+	EXPECT_EQ(lseek(from, 0, SEEK_CUR), 0);
+	at = 3 * PAGE - 7; /* ends early */
+	EXPECT_EQ(sendfile(to, from, &at, PAGE), 7);
+	EXPECT_EQ(sendfile(to, from, &at, PAGE), 0);
+	forget(to);
+	EXPECT(bytes_are(to, 0, 5, 0));
+	EXPECT(bytes_are(to, 5, 10, 'a'));
+	EXPECT(bytes_are(to, 15, PAGE - 3, 'b'));
+	EXPECT_EQ(size_of(to), PAGE + 12);
+}
+
 /* It may go another way than what one writes who can read it back. */
 CASE(what_one_writes_who_cannot_read_is_seen_by_all)
 {

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fanotify.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
@@ -189,6 +190,30 @@ CASE(a_lease_is_broken_by_who_opens)
 	close(OK(open("f", O_WRONLY | O_NONBLOCK)));
 }
 
+CASE(a_write_lease_is_for_who_has_the_file_alone)
+{
+	int fd = new_file("f"), other = OK(open("f", O_RDONLY));
+	pid_t child;
+
+	if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0 && errno == EINVAL &&
+	    case_on_fuse())
+		case_skip("the kernel's FUSE has no leases");
+	FAILS(fcntl(fd, F_SETLEASE, F_WRLCK), EAGAIN);
+	close(other);
+	signal(SIGIO, on_signal);
+	OK(fcntl(fd, F_SETLEASE, F_WRLCK));
+	EXPECT_EQ(fcntl(fd, F_GETLEASE), F_WRLCK);
+	child = OK(fork());
+	if (child == 0) {
+		other = open("f", O_RDONLY | O_NONBLOCK);
+		_exit(other < 0 && errno == EWOULDBLOCK ? 0 : 1);
+	}
+	reap(child);
+	EXPECT_EQ(signals, 1);
+	OK(fcntl(fd, F_SETLEASE, F_UNLCK));
+	close(OK(open("f", O_RDONLY | O_NONBLOCK)));
+}
+
 /* --- mappings --------------------------------------------------------------
  */
 
@@ -294,6 +319,29 @@ CASE(msync_takes_all_flags_and_refuses_what_is_wrong)
 	FAILS(msync(map + 1, PAGE, MS_SYNC), EINVAL);
 	munmap(map + PAGE, PAGE);
 	FAILS(msync(map, 2 * PAGE, MS_SYNC), ENOMEM);
+}
+
+CASE(what_is_removed_from_a_mapping_is_a_hole)
+{
+	int fd = new_file("f");
+	char *map;
+
+	write_bytes(fd, 0, 4 * PAGE, 'x');
+	map = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	EXPECT(map != MAP_FAILED);
+	map[2 * PAGE] = 'm';
+	OK(madvise(map + PAGE, 2 * PAGE, MADV_REMOVE));
+	OK(fsync(fd));
+	/* Looking may fill it again. */
+	EXPECT_EQ(lseek(fd, 0, SEEK_HOLE), PAGE);
+	EXPECT_EQ(lseek(fd, PAGE, SEEK_DATA), 3 * PAGE);
+	EXPECT_EQ(map[PAGE], 0);
+	EXPECT_EQ(map[2 * PAGE], 0);
+	EXPECT_EQ(map[3 * PAGE], 'x');
+	munmap(map, 4 * PAGE);
+	EXPECT_EQ(stat_of("f").st_size, 4 * PAGE);
+	EXPECT(bytes_are(fd, 0, PAGE, 'x'));
+	EXPECT(bytes_are(fd, PAGE, 2 * PAGE, 0));
 }
 
 CASE(a_running_program_is_not_written_to)
@@ -561,6 +609,50 @@ CASE(inotify_tells_of_each_change)
 	expect_event(fd, IN_IGNORED, "");
 }
 
+/* Who watches all of a file system has it told apart by its number. */
+CASE(fanotify_watches_a_whole_file_system)
+{
+	int fd = fanotify_init(FAN_CLASS_NOTIF | FAN_REPORT_DFID_NAME |
+				       FAN_CLOEXEC | FAN_NONBLOCK,
+			       O_RDONLY);
+	struct fanotify_event_metadata event[64];
+
+	if (fd < 0)
+		case_skip("no fanotify: %s", case_error(errno));
+	if (fanotify_mark(fd, FAN_MARK_ADD | FAN_MARK_FILESYSTEM, FAN_CREATE,
+			  AT_FDCWD, ".") < 0) {
+		EXPECT_EQ(errno, ENODEV);
+		EXPECT(case_on_fuse());
+		case_skip("the kernel's FUSE gives a mount no number");
+	}
+	make_file("f", "");
+	EXPECT(read(fd, event, sizeof(event)) > 0);
+	EXPECT(event[0].mask & FAN_CREATE);
+}
+
+CASE(fanotify_is_asked_before_a_file_is_opened)
+{
+	int fd = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC,
+			       O_RDONLY | O_CLOEXEC);
+	struct fanotify_event_metadata event;
+	struct fanotify_response response = {.response = FAN_DENY};
+	pid_t child;
+
+	make_file("f", "x");
+	if (fd < 0 ||
+	    fanotify_mark(fd, FAN_MARK_ADD, FAN_OPEN_PERM, AT_FDCWD, "f") < 0)
+		case_skip("no fanotify: %s", case_error(errno));
+	child = OK(fork());
+	if (child == 0)
+		_exit(open("f", O_RDONLY) < 0 && errno == EPERM ? 0 : 1);
+	EXPECT_EQ(read(fd, &event, sizeof(event)), sizeof(event));
+	EXPECT_EQ(event.pid, child);
+	EXPECT(bytes_are(event.fd, 0, 1, 'x'));
+	response.fd = event.fd;
+	EXPECT_EQ(write(fd, &response, sizeof(response)), sizeof(response));
+	reap(child);
+}
+
 /* --- special files ---------------------------------------------------------
  */
 
@@ -675,4 +767,32 @@ CASE(a_file_system_object_is_the_same_through_a_bind_mount)
 	FAILS(link("a/f", "b/g"), EXDEV);
 	FAILS(rmdir("b"), EBUSY);
 	OK(umount("b"));
+}
+
+CASE(an_overlay_may_have_its_upper_layer_here)
+{
+	OK(unshare(CLONE_NEWNS));
+	OK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	OK(mkdir("lower", 0755));
+	OK(mkdir("upper", 0755));
+	OK(mkdir("work", 0755));
+	OK(mkdir("all", 0755));
+	make_file("lower/f", "below");
+	make_file("lower/g", "below");
+	if (mount("overlay", "all", "overlay", 0,
+		  "lowerdir=lower,upperdir=upper,workdir=work") < 0) {
+		if (errno == ENODEV)
+			case_skip("no overlayfs");
+		case_fail(__LINE__, "overlay: %s", case_error(errno));
+	}
+	make_file("all/f", "above");
+	OK(unlink("all/g"));
+	OK(mkdir("all/g", 0755));
+	OK(rename("all/f", "all/g/f"));
+	EXPECT(file_is("all/g/f", "above"));
+	EXPECT(!exists("all/f"));
+	OK(umount("all"));
+	EXPECT(file_is("lower/f", "below"));
+	EXPECT(file_is("upper/g/f", "above"));
+	EXPECT(S_ISCHR(stat_of("upper/f").st_mode));
 }

@@ -6,6 +6,7 @@
  * then entries of tag, permissions and id (linux/posix_acl_xattr.h).
  */
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
 #include <stdio.h>
@@ -107,6 +108,34 @@ CASE(names_are_listed)
 	EXPECT_EQ(count, 50);
 	for (i = 0; i < 100; i++)
 		EXPECT_EQ(seen[i], i % 2);
+}
+
+/*
+ * listxattr(2) gives at most so much. What more there is, tmpfs takes and
+ * cannot list any more; here it is refused.
+ */
+CASE(names_have_up_to_64_KiB_together)
+{
+	static char list[XATTR_LIST_MAX];
+	char name[256];
+	int i, error = 0;
+
+	make_file("f", "");
+	for (i = 0; i < 300 && !error; i++) {
+		snprintf(name, sizeof(name), "user.%0250d", i);
+		if (setxattr("f", name, "x", 1, 0) < 0)
+			error = errno;
+		else if (i < 256)
+			EXPECT_EQ(listxattr("f", list, sizeof(list)),
+				  (i + 1) * 256);
+	}
+	if (case_on_fuse()) {
+		EXPECT_EQ(error, ENOSPC);
+		EXPECT_EQ(listxattr("f", list, sizeof(list)), sizeof(list));
+	} else {
+		EXPECT_EQ(error, 0);
+		FAILS(listxattr("f", list, sizeof(list)), E2BIG);
+	}
 }
 
 CASE(every_namespace_and_type_of_file_has_its_rule)
@@ -362,6 +391,35 @@ CASE(a_default_acl_of_three_entries_is_inherited_as_a_mode)
 	close(OK(open("d/f", O_CREAT | O_WRONLY, 0666)));
 	EXPECT_EQ(stat_of("d/f").st_mode & 0777, 0644);
 	FAILS(getxattr("d/f", ACCESS, NULL, 0), ENODATA);
+}
+
+CASE(all_that_is_made_inherits_a_default_acl)
+{
+	struct acl acl;
+	char path[64];
+	int fd;
+
+	OK(mkdir("d", 0755));
+	sample(&acl, 7);
+	set_acl("d", DEFAULT, &acl);
+	umask(077);
+	OK(mkfifo("d/p", 0666));
+	EXPECT_EQ(acl_entry("d/p", ACCESS, ACL_USER), 7);
+	EXPECT_EQ(acl_entry("d/p", ACCESS, ACL_MASK), 6);
+	EXPECT_EQ(stat_of("d/p").st_mode & 0777, 0660);
+	fd = OK(open("d", O_TMPFILE | O_RDWR, 0640));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	EXPECT_EQ(acl_entry(path, ACCESS, ACL_USER), 7);
+	EXPECT_EQ(acl_entry(path, ACCESS, ACL_MASK), 4);
+	OK(linkat(AT_FDCWD, path, AT_FDCWD, "d/t", AT_SYMLINK_FOLLOW));
+	EXPECT_EQ(stat_of("d/t").st_mode & 0777, 0640);
+	EXPECT_EQ(acl_entry("d/t", ACCESS, ACL_MASK), 4);
+	/* What is linked or moved there was made elsewhere. */
+	close(OK(open("f", O_CREAT | O_WRONLY, 0666)));
+	OK(link("f", "d/l"));
+	EXPECT_EQ(acl_entry("d/l", ACCESS, ACL_USER), -1);
+	OK(rename("f", "d/m"));
+	EXPECT_EQ(acl_entry("d/m", ACCESS, ACL_USER), -1);
 }
 
 CASE(setting_an_acl_outside_the_group_drops_set_group_id)
