@@ -5,7 +5,8 @@
  * block.c puts the steps together and undoes them; block_loop.c makes image
  * and device, block_mkfs.c the filesystem on it, block_attach.c the mounts;
  * block_space.c sees to it that what is deleted is trimmed, by block_trim.c,
- * and that no more is written than there is memory for, by block_room.c;
+ * and that no more is written than there is memory for, by block_room.c, as
+ * block_decide.c says;
  * block_behind.c finds it all from outside.
  */
 #ifndef ZRAMFS_BLOCK_PRIVATE_H
@@ -74,10 +75,18 @@ int block_attach_at(int mount, const char *mountpoint,
  * killed. It may be killed. anew: also where the filesystem believes that it
  * has been done.
  */
+#define BLOCK_RANGES_MAX 256
 struct block_range {
 	uint64_t start; /* bytes */
 	uint64_t length;
 };
+/*
+ * The parts where something is stored; how many. next_stored: the first stored
+ * byte at or after offset, or a negative errno.
+ */
+size_t block_trim_ranges(off_t (*next_stored)(void *context, off_t offset),
+			 void *context,
+			 struct block_range ranges[BLOCK_RANGES_MAX]);
 pid_t block_trim_begin(const char *mountpoint, dev_t device,
 		       const struct block_range *ranges, size_t count,
 		       bool anew);

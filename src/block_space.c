@@ -2,10 +2,7 @@
 /*
  * block_space.c - see block_space.h
  *
- * Two things tell of what was freed: more blocks are free than were at some
- * time since the last trim; or more pages are stored, by more than then, than
- * the filesystem says it uses. The first sees a single block, but not what was
- * freed and used again elsewhere between two looks; the second sees that.
+ * The thread: it looks, has it decided (block_decide.c), and has it done.
  */
 #include "block_space.h"
 
@@ -21,6 +18,7 @@
 #include <sys/vfs.h>
 #include <time.h>
 
+#include "block_decide.h"
 #include "block_private.h"
 #include "deadline.h"
 #include "log.h"
@@ -32,23 +30,7 @@
 #define LOOK_MS 400
 /* The same where memory has a limit. */
 #define LOOK_SOON_MS 100
-/* While files come and go all the time, trim so often at most for little. */
-#define PATIENCE_MS 10000
-/* What is much: this, and this part of all that is stored. */
-#define MUCH_FLOOR (UINT64_C(4) << 20)
-#define MUCH_SHIFT 4
-/* The second sign counts above this: metadata grows too. */
-#define SIGN_FLOOR (UINT64_C(1) << 20)
-#define SIGN_SHIFT 6
-
-/*
- * Only where something is stored can something be discarded; ext4 would load
- * the bitmap of each of its block groups, which are of this size.
- */
-#define GROUP_SIZE (INT64_C(128) << 20)
-#define RANGES_MAX 256
-
-#define STACK_SIZE (256 * 1024)
+#define STACK_SIZE   (256 * 1024)
 
 struct block_space {
 	struct block_space_config config;
@@ -60,29 +42,6 @@ struct block_space {
 	pid_t trimming; /* the process that does; 0: none */
 };
 
-/* Bytes, at one look. */
-struct look {
-	uint64_t used;
-	uint64_t free;
-	uint64_t stored;
-	unsigned int block_size;
-	uint64_t limit; /* of memory; 0: none */
-	uint64_t left;
-};
-
-/* What the thread remembers. */
-struct memory {
-	bool known;   /* last is the look before */
-	bool refused; /* the filesystem cannot be trimmed */
-	bool warned;  /* of memory that is nearly full */
-	bool wanted;  /* trim whatever the signs say */
-	bool anew;    /* the next trim is to miss nothing */
-	struct look last;
-	uint64_t lowest;  /* of free, since the last trim */
-	int64_t baseline; /* stored - used, after the last trim */
-	int64_t since;	  /* ms: when there was something first; 0: nothing */
-};
-
 static int64_t now_ms(void)
 {
 	struct timespec now;
@@ -91,7 +50,7 @@ static int64_t now_ms(void)
 	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-static bool take_look(const struct block_space *space, struct look *look)
+static bool take_look(const struct block_space *space, struct block_look *look)
 {
 	const struct block_space_config *config = &space->config;
 	struct statfs statfs_buf;
@@ -114,109 +73,20 @@ static bool take_look(const struct block_space *space, struct look *look)
 	return true;
 }
 
-/* --- when -------------------------------------------------------------- */
-
-static uint64_t at_least(uint64_t floor, uint64_t value)
+static void give_room(struct block_memory *memory, struct block_room *room,
+		      const struct block_look *look)
 {
-	return value > floor ? value : floor;
-}
-
-/* How much there seems to be to discard. */
-static uint64_t estimate(const struct memory *memory, const struct look *look)
-{
-	uint64_t freed = look->free - memory->lowest;
-	int64_t excess =
-		(int64_t)(look->stored - look->used) - memory->baseline;
-
-	if (excess > 0 &&
-	    (uint64_t)excess >=
-		    at_least(SIGN_FLOOR, look->stored >> SIGN_SHIFT) &&
-	    (uint64_t)excess > freed)
-		return excess;
-	return freed;
-}
-
-static bool is_due(struct memory *memory, const struct look *look, bool scarce)
-{
-	uint64_t much = at_least(MUCH_FLOOR, look->stored >> MUCH_SHIFT);
-	uint64_t amount;
-
-	if (look->free < memory->lowest)
-		memory->lowest = look->free;
-	if (memory->wanted)
-		return true;
-	amount = estimate(memory, look);
-	if (!amount) {
-		memory->since = 0;
-		return false;
-	}
-	if (!memory->since)
-		memory->since = now_ms();
-	return scarce || amount >= much || look->free == memory->last.free ||
-	       now_ms() - memory->since >= PATIENCE_MS;
-}
-
-/* --- room -------------------------------------------------------------- */
-
-/* Less than a quarter is left: what was freed is wanted back at once. */
-static bool is_scarce(const struct look *look)
-{
-	return look->left < look->limit / 4;
-}
-
-/*
- * Room for new data: each page is taken to need a page of memory, as nobody
- * knows how it will compress, and what is written but not stored needs that
- * too. An eighth of the limit is left alone: half for what the filesystem
- * writes about it, half for what is written over (fs_set_reserve()).
- */
-static void give_room(struct memory *memory, struct block_room *room,
-		      const struct look *look)
-{
-	uint64_t kept = look->limit / 8;
-	uint64_t pending =
-		look->used > look->stored ? look->used - look->stored : 0;
-	uint64_t most = look->left > kept ? look->left - kept : 0;
-
-	if (look->limit && !most && !memory->warned)
+	if (block_decide_warning(memory, look))
 		log_line(LOG_WARNING,
 			 "memory is full but for a reserve, %" PRIu64
 			 " of %" PRIu64 " KiB are left: delete something, or "
 			 "raise mem_limit",
 			 look->left / 1024, look->limit / 1024);
-	memory->warned = look->limit && look->left < 2 * kept &&
-			 (memory->warned || !most);
-	block_room_set(room, look->limit, most > pending ? most - pending : 0,
-		       look->free, look->block_size);
+	block_room_set(room, look->limit, block_decide_room(look), look->free,
+		       look->block_size);
 }
 
-/* --- what -------------------------------------------------------------- */
-
-/* The groups in which something is stored. How many ranges they are. */
-static size_t find_ranges(const struct block_space *space,
-			  struct block_range ranges[RANGES_MAX])
-{
-	const struct block_space_config *config = &space->config;
-	struct block_range *range = NULL;
-	off_t at = 0;
-	size_t count = 0;
-
-	while ((at = config->next_stored(config->context, at)) >= 0) {
-		uint64_t start = at / GROUP_SIZE * GROUP_SIZE;
-
-		at = start + GROUP_SIZE;
-		/* The last of too many covers what is in between as well. */
-		if (range && (start == range->start + range->length ||
-			      count == RANGES_MAX)) {
-			range->length = at - range->start;
-			continue;
-		}
-		range = &ranges[count++];
-		range->start = start;
-		range->length = GROUP_SIZE;
-	}
-	return count;
-}
+/* --- trimming ---------------------------------------------------------- */
 
 /* False: it is to end. */
 static bool begin_trim(struct block_space *space,
@@ -239,8 +109,9 @@ static bool begin_trim(struct block_space *space,
 
 static int trim(struct block_space *space, bool anew)
 {
-	struct block_range ranges[RANGES_MAX];
-	size_t count = find_ranges(space, ranges);
+	struct block_range ranges[BLOCK_RANGES_MAX];
+	size_t count = block_trim_ranges(space->config.next_stored,
+					 space->config.context, ranges);
 	pid_t pid;
 	int error;
 
@@ -256,52 +127,27 @@ static int trim(struct block_space *space, bool anew)
 	return error;
 }
 
-static void remember(struct memory *memory, const struct look *look)
+/* False: the filesystem cannot be trimmed. */
+static bool try_trim(struct block_space *space, struct block_memory *memory,
+		     const struct block_look *before)
 {
-	memory->known = true;
-	memory->wanted = false;
-	memory->anew = false;
-	memory->since = 0;
-	memory->last = *look;
-	memory->lowest = look->free;
-	memory->baseline = (int64_t)(look->stored - look->used);
-}
-
-/*
- * What is freed while a trim is under way may have been missed by it: then
- * there is something left, however little it seems.
- */
-static void suspect(struct memory *memory, const struct look *before,
-		    const struct look *after)
-{
-	if (before->free == after->free)
-		return;
-	if (before->free < memory->lowest)
-		memory->lowest = before->free;
-	if (memory->lowest)
-		memory->lowest--;
-	memory->anew = true;
-}
-
-static void try_trim(struct block_space *space, struct memory *memory,
-		     const struct look *before)
-{
-	struct look look;
+	struct block_look look;
 	int error = trim(space, memory->anew);
 
-	/* Short of memory, or unmounted meanwhile: at the next look, if at all.
-	 */
 	if (error == -EOPNOTSUPP || error == -ENOTTY || error == -EPERM) {
 		log_line(LOG_WARNING,
 			 "memory of deleted files is not given back: cannot "
 			 "trim %s: %s",
 			 space->config.mountpoint, strerror(-error));
-		memory->refused = true;
+		return false;
 	}
+	/* Short of memory, or unmounted meanwhile: at the next look, if at all.
+	 */
 	if (!error && take_look(space, &look)) {
-		remember(memory, &look);
-		suspect(memory, before, &look);
+		block_decide_trimmed(memory, &look);
+		block_decide_missed(memory, before, &look);
 	}
+	return true;
 }
 
 /* --- the thread -------------------------------------------------------- */
@@ -326,9 +172,10 @@ static bool wait_for_look(struct block_space *space, bool soon)
 static void watch(struct block_space *space)
 {
 	const struct block_space_config *config = &space->config;
-	struct memory memory = {0};
+	struct block_memory memory = {0};
+	bool trims = config->trims;
 	struct block_room room;
-	struct look look;
+	struct block_look look;
 
 	block_room_open(&room, config->device, config->reserves);
 	do {
@@ -336,16 +183,13 @@ static void watch(struct block_space *space)
 			continue;
 		give_room(&memory, &room, &look);
 		if (!memory.known) {
-			remember(&memory, &look);
+			block_decide_trimmed(&memory, &look);
 			memory.wanted = config->begin_with_trim;
 			memory.anew = config->begin_with_trim;
 			continue;
 		}
-		if (config->trims && !memory.refused &&
-		    is_due(&memory, &look, is_scarce(&look)))
-			try_trim(space, &memory, &look);
-		else
-			memory.last = look;
+		if (trims && block_decide_trim(&memory, &look, now_ms()))
+			trims = try_trim(space, &memory, &look);
 	} while (wait_for_look(space, room.limit));
 	block_room_close(&room);
 }

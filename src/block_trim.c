@@ -24,6 +24,37 @@
 
 #include "block_private.h"
 
+/*
+ * Only where something is stored can something be discarded; ext4 would load
+ * the bitmap of each of its block groups, which are of this size.
+ */
+#define GROUP_SIZE (INT64_C(128) << 20)
+
+size_t block_trim_ranges(off_t (*next_stored)(void *context, off_t offset),
+			 void *context,
+			 struct block_range ranges[BLOCK_RANGES_MAX])
+{
+	struct block_range *range = NULL;
+	off_t at = 0;
+	size_t count = 0;
+
+	while ((at = next_stored(context, at)) >= 0) {
+		uint64_t start = at / GROUP_SIZE * GROUP_SIZE;
+
+		at = start + GROUP_SIZE;
+		/* The last of too many covers what is in between as well. */
+		if (range && (start == range->start + range->length ||
+			      count == BLOCK_RANGES_MAX)) {
+			range->length = at - range->start;
+			continue;
+		}
+		range = &ranges[count++];
+		range->start = start;
+		range->length = GROUP_SIZE;
+	}
+	return count;
+}
+
 /* An open directory of the filesystem, -errno. Only a child calls it. */
 static int open_root(const char *mountpoint, dev_t device)
 {
