@@ -14,174 +14,15 @@
  * together.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "fault.h"
-#include "fs/file.h"
+#include "fs/write.h"
 
 /*
  * When other writers were quicker this often, the base is read and patched
  * under the exclusive lock, which ends the race.
  */
 #define WRITE_ATTEMPTS 4
-
-/*
- * A piece of a write, and the references it holds. Large enough that it is
- * filled in where it is used, and not cleared first.
- */
-struct write {
-	struct fs *fs;
-	struct inode *inode;
-	ino_t ino;
-	bool kill_privileges;
-	const char *buffer;
-	uint64_t offset;
-	uint64_t end;
-	uint64_t first; /* pages */
-	uint64_t last;
-	unsigned int nr_partial;
-	uint64_t partial[2];
-	store_ref base[2];
-	/* New pages until they are published, then those they replaced. */
-	store_ref ref[FS_WRITE_PAGES + 2];
-};
-
-static store_ref *write_ref(struct write *write, uint64_t index)
-{
-	return &write->ref[index - write->first];
-}
-
-static store_cell *write_cell(const struct write *write, uint64_t index)
-{
-	return pagetable_find(write->fs->blocks, &write->inode->table, index);
-}
-
-/* Where in this page the write begins and ends. */
-static unsigned int write_from(const struct write *write, uint64_t index)
-{
-	return index == write->first ? write->offset & PAGE_MASK : 0;
-}
-
-static unsigned int write_to(const struct write *write, uint64_t index)
-{
-	return index == write->last ? ((write->end - 1) & PAGE_MASK) + 1
-				    : PAGE_SIZE;
-}
-
-static const char *write_data(const struct write *write, uint64_t index)
-{
-	return index == write->first ? write->buffer
-				     : write->buffer + ((index << PAGE_SHIFT) -
-							write->offset);
-}
-
-static void write_init(struct write *write)
-{
-	uint64_t index;
-
-	write->first = write->offset >> PAGE_SHIFT;
-	write->last = (write->end - 1) >> PAGE_SHIFT;
-	write->nr_partial = 0;
-	write->base[0] = write->base[1] = STORE_HOLE;
-	for (index = write->first; index <= write->last; index++) {
-		*write_ref(write, index) = STORE_HOLE;
-		if (write_to(write, index) - write_from(write, index) <
-		    PAGE_SIZE)
-			write->partial[write->nr_partial++] = index;
-	}
-}
-
-static void drop_partial_pages(struct write *write)
-{
-	unsigned int i;
-
-	for (i = 0; i < write->nr_partial; i++) {
-		store_ref *ref = write_ref(write, write->partial[i]);
-
-		store_drop(write->fs->store, *ref);
-		store_drop(write->fs->store, write->base[i]);
-		*ref = write->base[i] = STORE_HOLE;
-	}
-}
-
-static void drop_all(struct write *write)
-{
-	drop_partial_pages(write);
-	store_drop_all(write->fs->store, write->ref,
-		       (unsigned int)(write->last - write->first + 1));
-}
-
-/* --- making pages ------------------------------------------------------ */
-
-static int put_whole_pages(struct write *write)
-{
-	uint64_t index;
-	int err = 0;
-
-	for (index = write->first; !err && index <= write->last; index++)
-		if (write_to(write, index) - write_from(write, index) ==
-		    PAGE_SIZE)
-			err = store_put(write->fs->store,
-					write_data(write, index), 0,
-					write_ref(write, index));
-	return err;
-}
-
-/* cell: the base, NULL for none. */
-static int put_patched_page(struct write *write, uint64_t index,
-			    const store_cell *cell)
-{
-	_Alignas(64) char page[PAGE_SIZE];
-	unsigned int from = write_from(write, index);
-	int err = 0;
-
-	if (cell)
-		err = store_read(write->fs->store, cell, page, 0, PAGE_SIZE);
-	else
-		memset(page, 0, PAGE_SIZE);
-	if (err)
-		return err;
-	memcpy(page + from, write_data(write, index),
-	       write_to(write, index) - from);
-	return store_put(write->fs->store, page, 0, write_ref(write, index));
-}
-
-/* Errors are those of store_share(). */
-static int share_bases(struct write *write)
-{
-	unsigned int i;
-	int err = 0;
-
-	inode_lock_shared(write->fs, write->ino);
-	for (i = 0; !err && i < write->nr_partial; i++) {
-		store_cell *cell = write_cell(write, write->partial[i]);
-		store_ref base = STORE_HOLE;
-
-		if (cell)
-			err = store_share(write->fs->store, cell, &base);
-		if (!err)
-			write->base[i] = base;
-	}
-	inode_unlock(write->fs, write->ino);
-	return err;
-}
-
-/* With bases shared, and no lock; or with the exclusive lock. */
-static int put_partial_pages(struct write *write, bool locked)
-{
-	unsigned int i;
-	int err = 0;
-
-	for (i = 0; !err && i < write->nr_partial; i++) {
-		uint64_t index = write->partial[i];
-		store_cell base = write->base[i];
-
-		err = put_patched_page(write, index,
-				       locked ? write_cell(write, index)
-					      : &base);
-	}
-	return err;
-}
 
 /* --- publishing -------------------------------------------------------- */
 
@@ -340,7 +181,7 @@ static int write_partial_locked(struct write *write)
 
 	inode_lock_exclusive(write->fs, write->ino);
 	file_forget_stale(write->fs, write->inode, write->end);
-	err = put_partial_pages(write, true);
+	err = write_put_partial_pages(write, true);
 	if (!err)
 		err = publish_exclusive(write);
 	inode_unlock(write->fs, write->ino);
@@ -353,9 +194,9 @@ static int write_partial(struct write *write)
 	int err;
 
 	/* A page that cannot be shared once more can be read under the lock. */
-	if (share_bases(write))
+	if (write_share_bases(write))
 		return -EAGAIN;
-	err = put_partial_pages(write, false);
+	err = write_put_partial_pages(write, false);
 	if (!err)
 		err = publish(write);
 	return err;
@@ -395,22 +236,22 @@ static int write_piece(struct write *write)
 	unsigned int attempt;
 	int err;
 
-	write_init(write);
+	write_begin(write);
 	if (is_reserved(write))
 		return -ENOSPC;
-	err = put_whole_pages(write);
+	err = write_put_whole_pages(write);
 	if (!err)
 		err = -EAGAIN;
 	for (attempt = 0; err == -EAGAIN && attempt < WRITE_ATTEMPTS;
 	     attempt++) {
-		drop_partial_pages(write);
+		write_drop_partial_pages(write);
 		err = write->nr_partial ? write_partial(write) : publish(write);
 	}
 	if (err == -EAGAIN) {
-		drop_partial_pages(write);
+		write_drop_partial_pages(write);
 		err = write_partial_locked(write);
 	}
-	drop_all(write);
+	write_drop(write);
 	return err;
 }
 
