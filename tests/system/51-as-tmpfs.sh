@@ -75,10 +75,15 @@ cat >"$TEST_DIR/known" <<'END'
 -sendfile(null, fd, &at, 100) = 100; f a; .
 -splice(fd, &at, p[1], NULL, 100, 0) = 100; f a; .
 END
-noopen_differences() {
+unlike_noopen() {
 	same >/dev/null
 	diff --minimal -U 0 "$TEST_DIR/want" "$TEST_DIR/got" |
 		grep '^[-+][^-+]' | sort | diff -u "$TEST_DIR/known" -
+}
+# What is read without a request depends on caches, and another program may
+# drop these meanwhile: not three times.
+noopen_differences() {
+	unlike_noopen >/dev/null || unlike_noopen >/dev/null || unlike_noopen
 }
 check "what differs with noopen, differs as documented" noopen_differences
 check "then check is clean, too" "$CTL" check --verify "$MNT"

@@ -34,8 +34,20 @@ of() {
 unpack() {
 	tar -C "$MNT" -xf "$TEST_DIR/tree.tar"
 }
+# The best of three: another program may have dropped caches meanwhile.
+asked_to_unpack() {
+	local best=1000000
+	for _ in 1 2 3; do
+		rm -rf "${MNT:?}/tree"
+		asked unpack
+		[ "$(total)" -lt $best ] || continue
+		best=$(total)
+		cp "$TEST_DIR/asked" "$TEST_DIR/best"
+	done
+	mv "$TEST_DIR/best" "$TEST_DIR/asked"
+}
 # Twice before, as the second time the kernel asks for the times that reading
-# has moved. The best of three: another program may have dropped caches.
+# has moved. The best of three here, too.
 look_at_all() {
 	find "$MNT/tree" -type f -size +0 -exec cat {} + >/dev/null
 }
@@ -51,7 +63,7 @@ asked_to_look_again() {
 }
 
 mount_zramfs size=100m
-asked unpack
+asked_to_unpack
 # A few of the writes are two, where tar's own buffer ends.
 between "a file made by tar: requests" "$(total)" $((FILES * 8)) $((FILES * 97 / 10))
 between "its writes are not cut" "$(of write)" $FILES $((FILES * 16 / 10))
@@ -62,7 +74,7 @@ check "and is what was written" diff -r "$TEST_DIR/tree/tree" "$MNT/tree"
 unmount "$MNT"
 
 mount_zramfs size=100m,noopen
-asked unpack
+asked_to_unpack
 between "noopen, a file made by tar: requests" "$(total)" \
 	$((FILES * 7)) $((FILES * 87 / 10))
 equal "noopen: none is opened or closed by a request" "$(of open release)" 0
