@@ -183,7 +183,7 @@ if [ -x "$BUILD-faults/zramfs" ]; then
 		kill_worker
 		ls "$MNT" >/dev/null 2>&1
 	done
-	check "nobody waits for ever" timeout 30 tail --pid=$load -f /dev/null
+	check "nobody waits for ever" timeout 300 tail --pid=$load -f /dev/null
 	wait $load
 	check "the check finds nothing then" "$CTL" check "$MNT"
 	rm -rf "${MNT:?}"/*
