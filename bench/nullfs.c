@@ -47,6 +47,15 @@ static void withdraw(void *userdata, uint64_t request)
 {
 }
 
+static void await(void *userdata,
+		  bool (*waits)(void *caller, uint64_t request), void *caller)
+{
+}
+
+static void resumed(void *userdata, bool all)
+{
+}
+
 static int wait_for_end(struct transport *transport)
 {
 	int error = transport_start(transport);
@@ -90,7 +99,8 @@ static int serve(const struct options *options, char *message, size_t size)
 		.begin = begin,
 		.resume = resume,
 		.withdraw = withdraw,
-		.resumed = nothing,
+		.await = await,
+		.resumed = resumed,
 		.served = nothing,
 	};
 	struct transport *transport;

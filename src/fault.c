@@ -21,6 +21,7 @@ static _Atomic unsigned long pending_kill, pending_alloc;
 static atomic_bool pending;
 static _Atomic long blocks;
 static const char *_Atomic last_name;
+static char stop_at[64]; /* written before there are other threads */
 
 void fault_point(const char *name)
 {
@@ -32,6 +33,10 @@ void fault_point(const char *name)
 			  atomic_load(&pending_alloc));
 	point = atomic_fetch_add(&points, 1) + 1;
 	atomic_store(&last_name, name);
+	if (!strcmp(name, stop_at)) {
+		stop_at[0] = '\0';
+		kill(getpid(), SIGSTOP);
+	}
 	/* At once: not even buffered output is to follow. */
 	if (point == atomic_load(&kill_at))
 		kill(getpid(), SIGKILL);
@@ -74,12 +79,19 @@ void fault_start(void)
 {
 	const char *path = getenv("ZRAMFS_FAULT_START");
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	char text[16] = "";
+	char text[sizeof(stop_at)] = "";
+	unsigned long nth;
 
 	if (fd < 0)
 		return;
-	if (read(fd, text, sizeof(text) - 1) > 0)
-		fault_arm(0, strtoul(text, NULL, 10));
+	if (read(fd, text, sizeof(text) - 1) > 0) {
+		text[strcspn(text, "\n")] = '\0';
+		nth = strtoul(text, NULL, 10);
+		if (nth)
+			fault_arm(0, nth);
+		else
+			strcpy(stop_at, text);
+	}
 	close(fd);
 	unlink(path);
 }

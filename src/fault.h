@@ -13,7 +13,8 @@
  *   fault_flip=N   a bit of a file's N-th page: see store/damage.h
  *
  * and a worker that starts looks into the file that ZRAMFS_FAULT_START in the
- * environment names: of its allocations, the N-th that is written there fails.
+ * environment names, once: a number there is N, and its N-th allocation fails;
+ * else it is the name of a point, where the worker stops (SIGSTOP).
  *
  * Knows no other room; every room may use it.
  */

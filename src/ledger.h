@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 /* Changes with the layout of anything in the ledger. */
-#define LEDGER_VERSION 2
+#define LEDGER_VERSION 3
 
 #define LEDGER_MESSAGE_MAX 1024
 

@@ -144,6 +144,7 @@ static int create_transport(struct service *service,
 		.begin = service_begin,
 		.resume = service_resume,
 		.withdraw = service_withdraw,
+		.await = service_await,
 		.resumed = service_resumed,
 		.served = service_served,
 	};

@@ -415,9 +415,15 @@ void service_withdraw(void *service, uint64_t request)
 	fs_withdraw(((struct service *)service)->fs, request);
 }
 
-void service_resumed(void *service)
+void service_await(void *service, bool (*waits)(void *caller, uint64_t request),
+		   void *caller)
 {
-	fs_resumed(((struct service *)service)->fs);
+	fs_await(((struct service *)service)->fs, waits, caller);
+}
+
+void service_resumed(void *service, bool all)
+{
+	fs_resumed(((struct service *)service)->fs, all);
 }
 
 void service_served(void *service)

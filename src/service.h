@@ -80,7 +80,9 @@ void service_detach_thread(void *service);
 void service_begin(void *service, unsigned int thread, uint64_t request);
 int service_resume(void *service, uint64_t request);
 void service_withdraw(void *service, uint64_t request);
-void service_resumed(void *service);
+void service_await(void *service, bool (*waits)(void *caller, uint64_t request),
+		   void *caller);
+void service_resumed(void *service, bool all);
 /* Tell the keeper that requests are being served. */
 void service_served(void *service);
 

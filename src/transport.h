@@ -45,13 +45,17 @@ struct transport_config {
 	 * Each request, before anything is done for it: by its worker thread,
 	 * of threads 0 and up; or for one that may have been begun by a worker
 	 * that died, by the main thread: 0, or the error to answer with; or
-	 * that it was answered with an error now. At last there are none of
-	 * these any more.
+	 * that it was answered with an error now. Before these, which of them
+	 * the kernel waits for can be asked; after them, there are no more,
+	 * and all: of those it waited for, it has given up what did not come.
 	 */
 	void (*begin)(void *userdata, unsigned int thread, uint64_t request);
 	int (*resume)(void *userdata, uint64_t request);
 	void (*withdraw)(void *userdata, uint64_t request);
-	void (*resumed)(void *userdata);
+	void (*await)(void *userdata,
+		      bool (*waits)(void *caller, uint64_t request),
+		      void *caller);
+	void (*resumed)(void *userdata, bool all);
 	/* The first request since the start has been answered. Any worker. */
 	void (*served)(void *userdata);
 };

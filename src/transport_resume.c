@@ -13,6 +13,16 @@
  *      up to the first request that has no mark. Older kernels get an error
  *      for each.
  *
+ * In the queue, but not before, a request goes away when its client is killed:
+ * whom to tell of what was done for it then is nobody. So before 3 the kernel is
+ * asked, for each request that was begun, whether it waits for the answer.
+ * There is no such question; but an answer to an *interrupt* of a request, other
+ * than the two that mean something, is taken when that request was read and not
+ * answered, is ENOENT else, and does nothing. Requests leave the queue from its
+ * front, to be read, or by that kill, and new ones are put at its end. So when
+ * one without a mark is read, or the queue is empty, each that waited was read,
+ * or is wanted by nobody.
+ *
  * Protocol: <linux/fuse.h>, versions 7.38 to 7.40.
  */
 #include "transport_private.h"
@@ -32,6 +42,9 @@
 #define NOTIFY_RESEND 7
 #define HAS_RESEND    (1ULL << 39)
 #define UNIQUE_RESEND (1ULL << 63)
+
+/* In an interrupt's number, and its answer's. */
+#define UNIQUE_INTERRUPT 1ULL
 
 /* --- the agreement ----------------------------------------------------- */
 
@@ -210,6 +223,25 @@ static int ask_again(struct transport *transport)
 	return 0;
 }
 
+static bool is_unanswered(struct transport *transport, uint64_t unique)
+{
+	struct fuse_out_header out = {
+		.len = sizeof(out),
+		.unique = unique | UNIQUE_INTERRUPT,
+	};
+
+	return write(transport->fd, &out, sizeof(out)) == (ssize_t)sizeof(out);
+}
+
+/* It may have been sent again to another worker, and have the mark. */
+static bool waits(void *caller, uint64_t request)
+{
+	struct transport *transport = caller;
+
+	return is_unanswered(transport, request) ||
+	       is_unanswered(transport, request | UNIQUE_RESEND);
+}
+
 static int set_blocking(struct transport *transport, bool blocking)
 {
 	int flags = fcntl(transport->fd, F_GETFL);
@@ -220,8 +252,11 @@ static int set_blocking(struct transport *transport, bool blocking)
 	return fcntl(transport->fd, F_SETFL, flags) < 0 ? -errno : 0;
 }
 
-/* Up to the first request that was not sent before. */
-static void serve_resent(struct transport *transport)
+/*
+ * Up to the first request that was not sent before. True when there can be none
+ * after it that was.
+ */
+static bool serve_resent(struct transport *transport)
 {
 	char *message = transport->workers[0].buffer + REQUEST_START;
 	const struct fuse_in_header *in = (const void *)message;
@@ -231,19 +266,20 @@ static void serve_resent(struct transport *transport)
 		ssize_t length = read(transport->fd, message,
 				      BUFFER_SIZE - REQUEST_START);
 
-		if (length < (ssize_t)sizeof(*in)) {
-			more = length < 0 &&
-			       (errno == EINTR || errno == ENOENT);
+		if (length < 0 && (errno == EINTR || errno == ENOENT))
 			continue;
-		}
+		if (length < (ssize_t)sizeof(*in))
+			return length < 0 && errno == EAGAIN;
 		/* Those have no answer, and so no mark, and come in between. */
 		more = is_forget(in) || in->opcode == FUSE_INTERRUPT ||
 		       (in->unique & UNIQUE_RESEND);
 		serve_here(transport, message, (size_t)length);
 	}
+	return true;
 }
 
-static int resume_requests(struct transport *transport)
+/* all: as transport_config's resumed(). */
+static int resume_requests(struct transport *transport, bool *all)
 {
 	int error;
 
@@ -252,16 +288,19 @@ static int resume_requests(struct transport *transport)
 	empty_pipe(transport);
 	if (!can_resend(transport->ledger->header))
 		return 0;
+	transport->config.await(transport->config.userdata, waits, transport);
 	error = set_blocking(transport, false);
 	if (!error)
 		error = ask_again(transport);
+	fault_point("requests asked for");
 	if (!error)
-		serve_resent(transport);
+		*all = serve_resent(transport);
 	return error;
 }
 
 static int resume(struct transport *transport)
 {
+	bool all = false;
 	int error = transport->config.attach(transport->config.userdata);
 
 	if (error)
@@ -271,8 +310,8 @@ static int resume(struct transport *transport)
 	if (!error) {
 		transport_keep_buffer(&transport->workers[0]);
 		do_forgets(transport);
-		error = resume_requests(transport);
-		transport->config.resumed(transport->config.userdata);
+		error = resume_requests(transport, &all);
+		transport->config.resumed(transport->config.userdata, all);
 	}
 	request_set_current(NULL);
 	transport->config.detach(transport->config.userdata);

@@ -41,6 +41,7 @@ void answer_begin(struct answer *answer, uint64_t request)
 	set(answer->faults, 0);
 	set(answer->forgotten, 0);
 	set(answer->lookups, 0);
+	set(answer->awaited, false);
 	answer->entry = 0;
 	ordered();
 	set(answer->request, request);

@@ -26,6 +26,13 @@
  * brought again by the caller from the same message; how many of the message's
  * were done is noted in the same way.
  *
+ * A request may be brought again by nobody: because it was answered, and then
+ * what it has counted is its caller's; or because it was given up, and then
+ * that is nobody's, and has to be taken back. From here the two look alike. So
+ * the caller says which requests wait for their answers, before it is asked to
+ * bring any; that is noted until the request is brought. One that waited and
+ * was not brought when all have been was given up.
+ *
  * Only this process's order of stores matters here, not what other processors
  * see: a thread that is killed has done all of its instructions up to one, and
  * none after it.
@@ -96,6 +103,7 @@ struct answer {
 	_Atomic uint32_t forgotten;
 	_Atomic uint32_t lookups;
 	uint32_t lookup[ANSWER_LOOKUPS]; /* inode numbers */
+	_Atomic uint32_t awaited; /* not answered, and not brought again yet */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct answer) == 512, "ledger layout");

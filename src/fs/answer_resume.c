@@ -175,6 +175,7 @@ static void uncount_lookups(struct fs *fs, struct answer *answer)
 int fs_resume(struct fs *fs, uint64_t request)
 {
 	struct answer *answer = find(fs, request);
+	bool refused;
 
 	if (!answer) {
 		answer = find(fs, 0);
@@ -185,32 +186,59 @@ int fs_resume(struct fs *fs, uint64_t request)
 		return 0;
 	}
 	answer_continue(answer);
+	set(answer->awaited, false);
 	fault_point("request resumed");
+	/* Each time the same thread of execution has crashed in it. */
+	refused = get(answer->faults) >= ANSWER_FAULTS;
 	fs_enter(fs);
-	if (get(answer->state) != ANSWER_DONE)
+	if (refused || get(answer->state) != ANSWER_DONE)
 		uncount_lookups(fs, answer);
 	fs_leave(fs);
-	/* Each time the same thread of execution has crashed in it. */
-	return get(answer->faults) >= ANSWER_FAULTS ? -EIO : 0;
+	return refused ? -EIO : 0;
 }
 
-void fs_withdraw(struct fs *fs, uint64_t request)
+static void withdraw(struct fs *fs, struct answer *answer)
 {
-	struct answer *answer = find(fs, request);
-
-	if (!answer)
-		return;
 	fs_enter(fs);
 	uncount_lookups(fs, answer);
 	fs_leave(fs);
 	set(answer->request, 0);
 }
 
-void fs_resumed(struct fs *fs)
+void fs_withdraw(struct fs *fs, uint64_t request)
+{
+	struct answer *answer = find(fs, request);
+
+	if (answer)
+		withdraw(fs, answer);
+}
+
+/* Those that waited before another process was asked, and died, still do. */
+void fs_await(struct fs *fs, bool (*waits)(void *caller, uint64_t request),
+	      void *caller)
 {
 	unsigned int i;
 
-	for (i = 0; i < fs->nr_answers; i++)
-		set(fs->answers[i].request, 0);
+	for (i = 0; i < fs->nr_answers; i++) {
+		struct answer *answer = &fs->answers[i];
+		uint64_t request = get(answer->request);
+
+		if (request && waits(caller, request))
+			set(answer->awaited, true);
+	}
+	fault_point("requests awaited");
+}
+
+void fs_resumed(struct fs *fs, bool all)
+{
+	unsigned int i;
+
+	for (i = 0; i < fs->nr_answers; i++) {
+		struct answer *answer = &fs->answers[i];
+
+		if (all && get(answer->request) && get(answer->awaited))
+			withdraw(fs, answer);
+		set(answer->request, 0);
+	}
 	answer_continue(NULL);
 }

@@ -107,8 +107,18 @@ int fs_resume(struct fs *fs, uint64_t request);
  */
 void fs_withdraw(struct fs *fs, uint64_t request);
 
-/* All that were left have been resumed. */
-void fs_resumed(struct fs *fs);
+/*
+ * Which of those that may have been begun wait for their answer: to be asked
+ * before any is resumed, when none that waits can be given up.
+ */
+void fs_await(struct fs *fs, bool (*waits)(void *caller, uint64_t request),
+	      void *caller);
+
+/*
+ * None of those that were left will be resumed any more. all: of those that
+ * waited, each one was that is still wanted; the others are withdrawn.
+ */
+void fs_resumed(struct fs *fs, bool all);
 
 /* The process is crashing in this thread. Safe in signal handlers. */
 void fs_fault(void);

@@ -43,6 +43,17 @@ void scenario_recover(struct world *world)
 	world_recover(world, &check);
 }
 
+static bool waits(void *caller, uint64_t request)
+{
+	return *(const bool *)caller && request == REQUEST;
+}
+
+void scenario_give_up(struct world *world, bool waiting)
+{
+	fs_await(world->fs, waits, &waiting);
+	fs_resumed(world->fs, true);
+}
+
 void scenario_destroy(struct world *world)
 {
 	world_destroy(world);

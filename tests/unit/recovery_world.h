@@ -32,6 +32,11 @@ void scenario_create(struct world *world, const struct scenario *scenario);
 /* The process dies and another comes, up to the recovery. */
 void scenario_crash(struct world *world);
 void scenario_recover(struct world *world);
+/*
+ * The request that was left is brought again by nobody, where recovered. waits:
+ * its caller had no answer to it when it was asked.
+ */
+void scenario_give_up(struct world *world, bool waits);
 /* Destroys both; expects a clean check. */
 void scenario_destroy(struct world *world);
 

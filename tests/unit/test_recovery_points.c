@@ -19,7 +19,7 @@
 
 #include "fault.h"
 
-static char *expected;
+static char *expected, *untouched;
 static struct outcome wanted;
 
 /* The points that are passed from the request's begin to its end. */
@@ -34,7 +34,7 @@ static unsigned long run_to_the_end(const struct scenario *scenario)
 	fs_begin(world.fs, 0, REQUEST);
 	scenario->run(&world, &wanted);
 	points = fault_points();
-	fs_resumed(world.fs);
+	fs_resumed(world.fs, true);
 	expected = scenario_dump(&world);
 	scenario_destroy(&world);
 	return points;
@@ -102,7 +102,7 @@ static void come_back(struct world *world, const struct scenario *scenario,
 	world_check(world);
 	assert_int_equal(fs_resume(world->fs, REQUEST), 0);
 	scenario->run(world, &outcome);
-	fs_resumed(world->fs);
+	fs_resumed(world->fs, true);
 	dump = scenario_dump(world);
 	if (strcmp(dump, expected) || outcome.result != wanted.result ||
 	    strcmp(outcome.entry, wanted.entry))
@@ -180,6 +180,106 @@ static void test_killed_in_recovery(void **state)
 	print_message("# killed at %lu points of recoveries\n", all);
 }
 
+/* False when there are no more points in it. */
+static bool die_giving_up(struct world *world, unsigned long point)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		scenario_crash(world);
+		scenario_recover(world);
+		fault_arm(point, 0);
+		scenario_give_up(world, true);
+		_exit(0);
+	}
+	return was_killed(child);
+}
+
+/* It was done or not, and whatever it has counted was taken back. */
+static void expect_given_up(struct world *world, const char *name)
+{
+	char *dump = scenario_dump(world);
+
+	if (strcmp(dump, expected) && strcmp(dump, untouched))
+		print_message("# %s, given up:\n%s# want\n%s# or\n%s", name,
+			      dump, expected, untouched);
+	assert_true(!strcmp(dump, expected) || !strcmp(dump, untouched));
+	free(dump);
+}
+
+/* What the world is before a request, and when its answer was thrown away. */
+static unsigned long run_and_withdraw(const struct scenario *scenario)
+{
+	struct outcome outcome = {0};
+	unsigned long points;
+	struct world world;
+
+	scenario_create(&world, scenario);
+	untouched = scenario_dump(&world);
+	fault_arm(0, 0);
+	fs_begin(world.fs, 0, REQUEST);
+	scenario->run(&world, &outcome);
+	points = fault_points();
+	fs_withdraw(world.fs, REQUEST);
+	fs_resumed(world.fs, true);
+	expected = scenario_dump(&world);
+	scenario_destroy(&world);
+	return points;
+}
+
+static bool looks_up(const struct scenario *scenario)
+{
+	static const char *const names[] = {
+		"create",  "mkdir", "mknod",			"symlink",
+		"unnamed", "link",  "link of an unlinked file", "lookup",
+		"readdirplus"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(scenario->name, names[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Killed at each point, recovered, then brought again by nobody; and killed at
+ * each point of taking back what it had counted.
+ */
+static void test_given_up_at_each_point(void **state)
+{
+	unsigned long all = 0;
+
+	for (size_t i = 0; i < nr_scenarios; i++) {
+		const struct scenario *scenario = &scenarios[i];
+		unsigned long points;
+
+		if (!looks_up(scenario))
+			continue;
+		points = run_and_withdraw(scenario);
+		for (unsigned long point = 1; point <= points; point++) {
+			bool more = true;
+
+			for (unsigned long second = 1; more; second++) {
+				struct world world;
+
+				scenario_create(&world, scenario);
+				die_in_request(&world, scenario, point);
+				more = die_giving_up(&world, second);
+				scenario_crash(&world);
+				scenario_recover(&world);
+				world_check(&world);
+				/* As it is no more, the second time. */
+				scenario_give_up(&world, false);
+				expect_given_up(&world, scenario->name);
+				scenario_destroy(&world);
+				all += more;
+			}
+		}
+		free(expected);
+		free(untouched);
+	}
+	print_message("# killed at %lu points of giving up\n", all);
+}
+
 /* It has not happened then, and nothing is lost or locked. */
 static void test_each_allocation_fails(void **state)
 {
@@ -224,6 +324,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_killed_at_each_point),
 		cmocka_unit_test(test_killed_in_recovery),
+		cmocka_unit_test(test_given_up_at_each_point),
 		cmocka_unit_test(test_each_allocation_fails),
 	};
 
