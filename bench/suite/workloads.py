@@ -327,11 +327,11 @@ def build(sizes, redis):
 def database(sizes, place):
     rows = 10000 if sizes.quick else 100000
     rounds = 1 if sizes.quick else sizes.rounds
-    yield Workload("sqlite", "SQLite, WAL", STORING,
+    yield Workload("sqlite", "SQLite, WAL", STORING + ("zramfs-writeback",),
                    [Json("sqlite", module("sqlite_load", "{dir}", rows))],
                    rounds=sizes.rounds)
     yield Workload(
-        "postgres", "PostgreSQL, pgbench", STORING,
+        "postgres", "PostgreSQL, pgbench", STORING + ("zramfs-writeback",),
         [postgres.Pgbench("pgbench", scale=1 if sizes.quick else 10,
                           seconds=1 if sizes.quick else 15, place=place)],
         rounds=rounds, needs=postgres.missing())

@@ -173,6 +173,17 @@ uint32_t arena_capacity(const struct arena *arena, enum arena_region region);
 uint64_t arena_trim(struct arena *arena, uint64_t max_pages, bool all);
 
 /*
+ * Get memory for up to max pages that will be given out soon, in a region
+ * without frames, max at most 256: they are dirty then. Returns how many; 0
+ * also at the limit, while others trim, and when the system has none. For
+ * threads that have time: see bring.c. arena_ready(): how many pages of the
+ * region are dirty now.
+ */
+uint64_t arena_bring(struct arena *arena, enum arena_region region,
+		     unsigned int max);
+uint64_t arena_ready(const struct arena *arena, enum arena_region region);
+
+/*
  * Get memory for the first nr pages of a region without frames, and never trim
  * them: whoever is given one of these need not wait for the system. They count
  * as dirty until they are given out, and are given out first. Once, before the

@@ -3,7 +3,7 @@
  * arena_internal.h - what the arena's own files share
  *
  * arena.c gives pages out and takes them back, trim.c gives memory back to the
- * system, arena_map.c compares and restores.
+ * system, bring.c gets it ahead of need, arena_map.c compares and restores.
  *
  * Locks, from outside in:
  *   arena.trim_lock  who holds it may set `held` bits: so whoever has it knows

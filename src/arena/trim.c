@@ -8,10 +8,10 @@
  * is held for a batch, so that an allocation which finds the arena full waits
  * for one batch and not for the whole trimming.
  *
- * Memory is not got ahead of need: MADV_POPULATE_WRITE of 4 to 256 pages at a
- * time was measured to cost as much for each page (2.4 to 3.1 us) as touching
- * them one by one (2.5 to 3.3 us), and makes one caller pay for all.
- * Nor does it come in huge pages (a file of a detached tmpfs, huge=advise):
+ * Whoever needs a page gets memory for that one only: MADV_POPULATE_WRITE of 4
+ * to 256 at a time was measured to cost as much for each (2.4 to 3.1 us) as
+ * touching them one by one (2.5 to 3.3 us), and makes one caller pay for all;
+ * bring.c is for threads that have time. Nor does memory come in huge pages (a file of a detached tmpfs, huge=advise):
  * 0.14 us for each page where the guest has them, but 5 to 10 us where the
  * host took free blocks of that size back meanwhile, as free page reporting
  * does; writing 32 MiB into a fresh mount then took twice as long.

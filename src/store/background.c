@@ -9,6 +9,9 @@
  * the tier by two clients were a fifth slower, as three pages of four, and not
  * two of four, were compressed before they were overwritten.
  *
+ * While none is old, but the tier grows fast, they bring memory for the frames
+ * that will be needed: getting it is the greater part of a writer's time.
+ *
  * They run at nice 10: a writer that finds the tier full helps itself, so
  * nobody waits for them. They allocate nothing but from the arena, and in
  * order to free they need not even that.
@@ -26,6 +29,17 @@
 #define TICK_MS		200
 #define BACKGROUND_NICE 10
 
+/*
+ * A tier that has grown by more than BRING_GROWTH frames in a tick will grow
+ * on: when fewer than BRING_LOW have memory, idle threads bring it for up to
+ * BRING_HIGH. What is left over is trimmed soon. A file of half the tier was
+ * written 1.8 times as fast so, 1 MiB at a time by one client.
+ */
+#define BRING_GROWTH 256
+#define BRING_LOW    128
+#define BRING_HIGH   1024
+#define BRING_BATCH  64
+
 static bool nearly_full(const struct store *store)
 {
 	uint64_t limit = hot_limit(&store->hot);
@@ -33,10 +47,53 @@ static bool nearly_full(const struct store *store)
 	return hot_frames(&store->hot) > limit - limit / SPARE;
 }
 
+/* How much the tier has grown in this tick, in frames. */
+static uint64_t growth(const struct store *store)
+{
+	uint64_t before = atomic_load_explicit(&store->frames_at_tick,
+					       memory_order_relaxed);
+	uint64_t frames = hot_frames(&store->hot);
+
+	return frames > before ? frames - before : 0;
+}
+
+static bool needs_frames(const struct store *store)
+{
+	return arena_ready(store->arena, ARENA_HOT) < BRING_LOW &&
+	       growth(store) > BRING_GROWTH;
+}
+
+/* As many as the tier has grown by are likely to be needed next. */
+static void bring_frames(struct store *store)
+{
+	uint64_t ready = arena_ready(store->arena, ARENA_HOT);
+	uint64_t want = growth(store);
+
+	if (want <= BRING_GROWTH)
+		return;
+	if (want > BRING_HIGH)
+		want = BRING_HIGH;
+	while (ready < want && !nearly_full(store)) {
+		uint64_t brought =
+			arena_bring(store->arena, ARENA_HOT, BRING_BATCH);
+
+		if (!brought)
+			break;
+		ready += brought;
+	}
+}
+
+static void note_tick(struct store *store)
+{
+	/* Relaxed: what it was about then is enough. */
+	atomic_store_explicit(&store->frames_at_tick, hot_frames(&store->hot),
+			      memory_order_relaxed);
+}
+
 void store_wake(struct store *store)
 {
 	if (atomic_load_explicit(&store->idle, memory_order_relaxed) &&
-	    nearly_full(store)) {
+	    (nearly_full(store) || needs_frames(store))) {
 		pthread_mutex_lock(&store->wake_lock);
 		pthread_cond_broadcast(&store->wake);
 		pthread_mutex_unlock(&store->wake_lock);
@@ -53,7 +110,9 @@ static bool nap(struct store *store, bool work_left)
 	if (!store->stopping && !work_left) {
 		atomic_fetch_add_explicit(&store->idle, 1,
 					  memory_order_relaxed);
-		pthread_cond_timedwait(&store->wake, &store->wake_lock, &until);
+		if (pthread_cond_timedwait(&store->wake, &store->wake_lock,
+					   &until) == ETIMEDOUT)
+			note_tick(store);
 		atomic_fetch_sub_explicit(&store->idle, 1,
 					  memory_order_relaxed);
 	}
@@ -77,6 +136,8 @@ static void run(struct store *store)
 			      ? 0
 			      : HOT_AGE_MS;
 		done = compress_hot(store, thread, BATCH, age, &stuck);
+		if (!done)
+			bring_frames(store);
 		pthread_rwlock_unlock(&store->work_lock);
 	} while (nap(store, done > 0));
 }

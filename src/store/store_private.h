@@ -100,6 +100,7 @@ struct store {
 	bool stopping;
 	_Atomic unsigned int idle;   /* threads that wait; relaxed: a hint */
 	_Atomic unsigned int urgent; /* drains under way; relaxed: a hint */
+	_Atomic uint64_t frames_at_tick; /* of the hot tier; relaxed: a hint */
 	unsigned int compressors;
 	unsigned int started; /* of them; by store_start() and _stop() only */
 	pthread_t *threads;

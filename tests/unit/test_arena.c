@@ -37,6 +37,17 @@ int fallocate(int fd, int mode, off_t offset, off_t length)
 	return syscall(SYS_fallocate, fd, mode, offset, length);
 }
 
+static int madvise_error;
+
+int madvise(void *memory, size_t length, int advice)
+{
+	if (madvise_error) {
+		errno = madvise_error;
+		return -1;
+	}
+	return syscall(SYS_madvise, memory, length, advice);
+}
+
 static struct arena *new_arena(uint64_t capacity, uint64_t limit)
 {
 	struct arena_config config = {.capacity = capacity, .limit = limit};
@@ -584,6 +595,7 @@ static void *trimmer(void *argument)
 
 	while (!*c->stop) {
 		arena_trim(c->arena, 300, rand_r(&c->seed) % 2);
+		arena_bring(c->arena, ARENA_HOT, 1 + rand_r(&c->seed) % 64);
 		usleep(rand_r(&c->seed) % 200);
 	}
 	return NULL;
@@ -727,6 +739,90 @@ static void test_set_aside_keeps_to_the_limit(void **state)
 	arena_destroy(arena);
 }
 
+/* What is brought is there before it is asked for, and goes when trimmed. */
+static void test_bring(void **state)
+{
+	struct arena *arena = new_arena(4 * MIB, 0);
+	uint64_t before = total(arena), backed_before = backed(arena);
+	uint32_t i;
+
+	/* Around a page that is in use, and one that is dirty. */
+	for (i = 0; i < 3; i++)
+		assert_int_equal(take(arena, ARENA_HOT, 1), i);
+	arena_free(arena, ARENA_HOT, 0, 1);
+	arena_free(arena, ARENA_HOT, 2, 1);
+	*(char *)arena_page(arena, ARENA_HOT, 1) = 1;
+	assert_int_equal(arena_bring(arena, ARENA_HOT, 100), 100);
+	assert_int_equal(arena_ready(arena, ARENA_HOT), 102);
+	assert_int_equal(total(arena), before + 103 * PAGE_SIZE);
+	/* Those that were never touched have none, whatever is counted. */
+	assert_int_equal(backed(arena), backed_before + 101 * PAGE_SIZE);
+
+	/* The lowest first, as always, and for nothing more. */
+	assert_int_equal(take(arena, ARENA_HOT, 1), 0);
+	for (i = 2; i < 103; i++)
+		assert_int_equal(take(arena, ARENA_HOT, 1), i);
+	assert_int_equal(total(arena), before + 103 * PAGE_SIZE);
+	assert_int_equal(arena_ready(arena, ARENA_HOT), 0);
+	for (i = 0; i < 103; i++)
+		arena_free(arena, ARENA_HOT, i, 1);
+
+	/* As many as a batch has, and no page twice. */
+	assert_int_equal(arena_bring(arena, ARENA_HOT, 1000), 256 - 103 % 64);
+	arena_trim(arena, UINT64_MAX, true);
+	assert_int_equal(total(arena), before);
+	assert_int_equal(backed(arena), backed_before);
+	arena_destroy(arena);
+}
+
+static void test_bring_keeps_to_the_limit(void **state)
+{
+	struct arena *arena = new_arena(4 * MIB, 0);
+	uint64_t before = total(arena);
+
+	arena_set_limit(arena, before + 99 * PAGE_SIZE);
+	assert_int_equal(arena_bring(arena, ARENA_HOT, 100), 0);
+	assert_int_equal(total(arena), before);
+	assert_int_equal(arena_bring(arena, ARENA_HOT, 99), 99);
+	/* Others get them all the same. */
+	assert_false(arena_is_full(arena, 1));
+	take(arena, ARENA_BLOCKS, 50);
+	arena_destroy(arena);
+}
+
+/* It counts too much then, until the next trimming. */
+static void test_bring_fails(void **state)
+{
+	struct arena *arena = new_arena(4 * MIB, 0);
+	uint64_t before = total(arena);
+
+	madvise_error = ENOMEM;
+	assert_int_equal(arena_bring(arena, ARENA_HOT, 10), 0);
+	madvise_error = 0;
+	assert_int_equal(total(arena), before + 10 * PAGE_SIZE);
+	arena_trim(arena, UINT64_MAX, true);
+	assert_int_equal(total(arena), before);
+	assert_int_equal(take(arena, ARENA_HOT, 1), 0);
+	arena_destroy(arena);
+}
+
+static void test_bring_up_to_the_end(void **state)
+{
+	struct arena *arena = new_arena(4 * MIB, 0);
+	uint32_t left = arena_capacity(arena, ARENA_HOT);
+
+	while (left) {
+		uint32_t most = left < 256 ? left : 256;
+
+		assert_int_equal(arena_bring(arena, ARENA_HOT, 256), most);
+		left -= most;
+	}
+	assert_int_equal(arena_bring(arena, ARENA_HOT, 256), 0);
+	/* Frames of pages would be needed, too. */
+	assert_int_equal(arena_bring(arena, ARENA_POOL, 1), 0);
+	arena_destroy(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -749,6 +845,10 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_set_aside),
 		cmocka_unit_test(test_set_aside_keeps_to_the_limit),
+		cmocka_unit_test(test_bring),
+		cmocka_unit_test(test_bring_keeps_to_the_limit),
+		cmocka_unit_test(test_bring_fails),
+		cmocka_unit_test(test_bring_up_to_the_end),
 		cmocka_unit_test(test_arrays_stay_contiguous_while_trimming),
 		cmocka_unit_test(test_full_region_while_trimming),
 	};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * bring.c - memory for free pages, before somebody needs them
+ *
+ * The reverse of trim.c, and done like it: under the region's lock, choose
+ * clean pages and hold them; without the lock, have the system put memory
+ * behind them; under the lock again, make them dirty pages like those that were
+ * used before. Meanwhile others are given other pages.
+ *
+ * It saves nothing: a page costs 2.1 to 2.8 us so, and 2.5 to 3.2 us when it is
+ * touched. But who does it need not be who waits; and two threads that get
+ * memory at the same time take 1.4 us for each page of both.
+ */
+#include <sys/mman.h>
+
+#include "arena/arena_internal.h"
+
+/* What is chosen lies in words that follow each other. */
+#define BATCH_WORDS 4
+
+struct brought {
+	uint32_t word; /* the first */
+	unsigned int pages;
+	uint64_t take[BATCH_WORDS];
+};
+
+/* The lowest pages that are clean, up to max. Region lock held. */
+static void choose(const struct region *region, unsigned int max,
+		   struct brought *brought)
+{
+	const struct pagemap *map = &region->map;
+	uint32_t word = map->hint[1];
+
+	brought->pages = 0;
+	while (word < map->nr_words &&
+	       !~(map->words[word].used | map->words[word].dirty |
+		  map->words[word].held))
+		word++;
+	brought->word = word;
+	for (unsigned int i = 0; i < BATCH_WORDS; i++, word++) {
+		uint64_t take = 0;
+
+		if (word < map->nr_words)
+			take = ~(map->words[word].used |
+				 map->words[word].dirty |
+				 map->words[word].held);
+		while (brought->pages + __builtin_popcountll(take) > max)
+			take &= ~(1ull << (63 - __builtin_clzll(take)));
+		brought->take[i] = take;
+		brought->pages += __builtin_popcountll(take);
+	}
+}
+
+static void hold(struct region *region, const struct brought *brought)
+{
+	for (unsigned int i = 0; i < BATCH_WORDS; i++)
+		if (brought->take[i])
+			region->map.words[brought->word + i].held |=
+				brought->take[i];
+	region->nr_held++;
+}
+
+/* The first run of pages at or after *page: its length, 0 at the end. */
+static unsigned int next_run(uint64_t take, unsigned int *page)
+{
+	uint64_t rest = *page < WORD_PAGES ? take >> *page : 0;
+
+	if (!rest)
+		return 0;
+	*page += __builtin_ctzll(rest);
+	rest = ~(take >> *page);
+	return rest ? (unsigned int)__builtin_ctzll(rest) : WORD_PAGES;
+}
+
+static bool populate(const struct region *region, const struct brought *brought)
+{
+	for (unsigned int i = 0; i < BATCH_WORDS; i++) {
+		uint64_t base = (uint64_t)(brought->word + i) * WORD_PAGES;
+		unsigned int page = 0, length;
+
+		while ((length = next_run(brought->take[i], &page))) {
+			if (madvise(region->base + (base + page) * PAGE_SIZE,
+				    (size_t)length * PAGE_SIZE,
+				    MADV_POPULATE_WRITE))
+				return false;
+			page += length;
+		}
+	}
+	return true;
+}
+
+/*
+ * Where memory could not be had for all, it is there for some, and they are
+ * dirty, too: that counts too much rather than too little, and trimming puts it
+ * right.
+ */
+static void release(struct region *region, const struct brought *brought)
+{
+	for (unsigned int i = 0; i < BATCH_WORDS; i++) {
+		uint32_t number = brought->word + i;
+		unsigned int page = 0, length;
+
+		if (!brought->take[i])
+			continue;
+		region->map.words[number].held &= ~brought->take[i];
+		region->map.words[number].dirty |= brought->take[i];
+		if (region->dirty_low > number)
+			region->dirty_low = number;
+		for (; (length = next_run(brought->take[i], &page));
+		     page += length)
+			pagemap_opened(&region->map, number * WORD_PAGES + page,
+				       length);
+		/* Trimming looks no further than this. */
+		if (number * WORD_PAGES + page > counter_read(region->extent))
+			atomic_store_explicit(region->extent,
+					      number * WORD_PAGES + page,
+					      memory_order_release);
+	}
+	region->nr_held--;
+	counter_add(&region->resident, brought->pages);
+	counter_add(&region->dirty, brought->pages);
+}
+
+uint64_t arena_bring(struct arena *arena, enum arena_region nr_region,
+		     unsigned int max)
+{
+	struct region *region = &arena->region[nr_region];
+	struct brought brought = {0};
+	bool done;
+
+	/* Who trims has no need of more, and whoever waits for that no time. */
+	if (region->frames || pthread_mutex_trylock(&arena->trim_lock))
+		return 0;
+	pthread_mutex_lock(&region->lock);
+	choose(region, max, &brought);
+	if (brought.pages && !arena_charge(arena, brought.pages, 0))
+		brought.pages = 0;
+	if (brought.pages)
+		hold(region, &brought);
+	pthread_mutex_unlock(&region->lock);
+	if (brought.pages) {
+		done = populate(region, &brought);
+		pthread_mutex_lock(&region->lock);
+		release(region, &brought);
+		pthread_mutex_unlock(&region->lock);
+	}
+	pthread_mutex_unlock(&arena->trim_lock);
+	return brought.pages && done ? brought.pages : 0;
+}
+
+uint64_t arena_ready(const struct arena *arena, enum arena_region region)
+{
+	return counter_read(&arena->region[region].dirty);
+}
