@@ -369,14 +369,14 @@ int service_set_mem_limit(struct service *service, uint64_t bytes)
 	return 0;
 }
 
-/* In whole MiB, as the process may take some pages more the next time. */
+/* With a MiB more, as the process may take that the next time it begins. */
 uint64_t service_least_mem_limit(struct service *service)
 {
 	const uint64_t unit = 1u << 20;
 	struct arena_usage usage;
 
 	arena_usage(service->arena, &usage);
-	return (process_needs(service) + usage.fixed + unit) / unit * unit;
+	return (process_needs(service) + usage.fixed + 2 * unit) / unit * unit;
 }
 
 int service_set_hot(struct service *service, uint64_t bytes)

@@ -310,8 +310,9 @@ ordinary_user() {
 		if run "$2" "$1/theirs" 2>"$1/err"; then exit 1; fi
 		cat "$1/err"
 		test "$(wc -l <"$1/err")" = 1
-		umount /dev/fuse
-		umount "$1/dev"
+		# The daemon may be about to end.
+		umount -l /dev/fuse
+		umount -l "$1/dev"
 	' sh "$TEST_DIR" "$ZRAMFS" "$CTL"
 }
 if command -v fusermount3 >/dev/null && [ -u "$(command -v fusermount3)" ]; then

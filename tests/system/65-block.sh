@@ -52,6 +52,16 @@ start() {
 		>"$TEST_DIR/mount.log" 2>&1 || { cat "$TEST_DIR/mount.log"; return 1; }
 }
 
+# await COMMAND...: until it succeeds, for ten seconds.
+await() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		"$@" && return
+		sleep 0.1
+	done
+	return 1
+}
+
 device_of() {
 	findmnt -n -o SOURCE "$1"
 }
@@ -117,12 +127,15 @@ one_filesystem() { # TYPE PROGRAM-PACKAGE
 	check "$type: mounts again" start "size=1g,block=$type"
 	equal "$type: open to all, as tmpfs" "$(stat -c %a "$MNT")" 1777
 	device=$(device_of "$MNT")
-	(cd "$MNT" && exec sleep 2) &
-	sleep 0.2
+	(cd "$MNT" && : >"$TEST_DIR/inside" && exec sleep 600) &
+	i=$!
+	await test -e "$TEST_DIR/inside"
 	refuses "$type: umount while somebody is in it" umount "$MNT"
 	check "$type: umount -l" umount -l "$MNT"
 	check "$type: it works on" test -n "$(devices | grep "^$device ")"
-	wait
+	kill "$i"
+	wait "$i" 2>/dev/null
+	rm "$TEST_DIR/inside"
 	gone "$type: after umount -l" "$MNT" "$device"
 
 	start "size=1g,block=$type"
@@ -326,16 +339,6 @@ cat >"$SLOW/mkfs.ext4" <<-END
 	exec sleep 600
 END
 chmod 755 "$SLOW/mkfs.ext4"
-
-# await COMMAND...: until it succeeds, for ten seconds.
-await() {
-	local i
-	for ((i = 0; i < 100; i++)); do
-		"$@" && return
-		sleep 0.1
-	done
-	return 1
-}
 
 # A zombie has ended.
 has_ended() {
