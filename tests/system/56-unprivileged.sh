@@ -36,6 +36,17 @@ is_mounted() {
 	findmnt -n "$MNT" >/dev/null
 }
 
+# Until then /dev/fuse is in use. It may take its time, sanitized or on a busy
+# machine.
+no_daemon_is_left() {
+	local i
+	for ((i = 0; i < 600; i++)); do
+		[ -n "$(daemon_pids "$MNT")" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
 check "a user mounts" user "$ZRAMFS" "$MNT" -o size=64m
 is_mounted || exit 1
 equal "the root directory is the user's" \
@@ -72,6 +83,7 @@ check "zramfsctl check" user "$CTL" check --verify "$MNT"
 refuses "another user does not unmount it" other fusermount3 -u "$MNT"
 check "the user does" user fusermount3 -u "$MNT"
 refuses "then it is gone" is_mounted
+check "and its daemon, soon" no_daemon_is_left
 
 refuses "a user mounts on nothing but an own directory" \
 	user "$ZRAMFS" "$TEST_DIR/data" -o size=64m
@@ -79,3 +91,4 @@ if ! grep -q '^user_allow_other' /etc/fuse.conf 2>/dev/null; then
 	refuses "nor for others, unless fuse.conf lets users do so" \
 		user "$ZRAMFS" "$MNT" -o allow_other
 fi
+check "none of those that were refused has left a daemon" no_daemon_is_left
