@@ -80,7 +80,8 @@ int transport_create(struct transport **result,
 
 	if (!transport)
 		goto fail;
-	transport->fd = transport->event = transport->signals = -1;
+	transport->fd = transport->last_fd = transport->event =
+		transport->signals = -1;
 	transport->awake.fd = -1;
 	transport->config = *config;
 	transport->config.options = NULL; /* the caller's */
@@ -120,6 +121,9 @@ void transport_destroy(struct transport *transport)
 {
 	if (!transport)
 		return;
+	/* First, as unmounting must not find anybody who might answer. */
+	if (transport->last_fd >= 0)
+		close(transport->last_fd);
 	if (transport->mounted && transport->owner)
 		fuse_session_unmount(transport->session);
 	if (transport->session)

@@ -58,6 +58,7 @@ struct worker {
 struct transport {
 	struct fuse_session *session;
 	int fd;
+	int last_fd; /* the same once more, see transport_mount() */
 	int event;   /* eventfd: a worker has ended, or has become large or busy
 		      */
 	int signals; /* signalfd */

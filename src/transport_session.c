@@ -205,6 +205,20 @@ static int mount_session(struct fuse_session *session, const char *mountpoint,
 	return status;
 }
 
+/*
+ * With auto_unmount, fusermount3 waits at a socket for the death of whoever
+ * holds the other end, which libfuse leaves open, and then looks whether the
+ * mount is dead too. It is when /dev/fuse is closed; which has to be before the
+ * socket is. What a process that is killed has open is closed for good in the
+ * order of last opened, first closed: so it is opened last.
+ */
+#define LAST_FD 32 /* above all that is open by then */
+
+static int open_last(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, LAST_FD);
+}
+
 int transport_mount(struct transport *transport, const char *mountpoint,
 		    char *message, size_t message_size)
 {
@@ -221,6 +235,7 @@ int transport_mount(struct transport *transport, const char *mountpoint,
 	}
 	transport->mounted = true;
 	transport->fd = fuse_session_fd(session);
+	transport->last_fd = open_last(transport->fd);
 	if (fuse_session_custom_io(session, &io, transport->fd)) {
 		snprintf(message, message_size, "out of memory");
 		return -ENOMEM;

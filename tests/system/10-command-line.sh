@@ -243,14 +243,15 @@ check "umount of it" umount "$DIR"
 
 # Nothing of it is left but the mount, and what the kernel has in its cache.
 killed() {
-	local pid
+	local pids
 	try_mount "$DIR" "$1" || return
 	MOUNTS=()
 	touch "$DIR/file"
 	ls -l "$DIR" >/dev/null
-	for pid in $(daemon_pids "$DIR"); do
-		kill -KILL "$pid"
-		ended "$pid"
+	while pids=$(daemon_pids "$DIR") && [ -n "$pids" ]; do
+		# shellcheck disable=SC2086 # words
+		kill -KILL $pids 2>/dev/null
+		sleep 0.1
 	done
 }
 
