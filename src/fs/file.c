@@ -43,6 +43,12 @@ void file_uncount(struct fs *fs, struct inode *inode, uint64_t pages)
 
 /* --- reading ----------------------------------------------------------- */
 
+/*
+ * By one thread, however much it is. With the compressors' help, 32 KiB at a
+ * time, one client read what had to be decompressed at 3.8 GiB/s on two
+ * processors, and at 4.0 without: half of the time is the kernel's copying of
+ * the reply, which then finds the pages in another processor's cache.
+ */
 static int read_pages(struct fs *fs, const struct inode *inode, char *buffer,
 		      uint64_t offset, uint64_t length)
 {
