@@ -73,7 +73,7 @@ int transport_create(struct transport **transport,
 		     const struct transport_config *config, char *message,
 		     size_t message_size);
 
-/* The value of the mount option max_read=, 0 without. */
+/* The value of the mount option max_read=, the user's or ours; 0: no bound. */
 unsigned int transport_max_read(const struct transport *transport);
 
 /* Mount; requests queue in the kernel until workers run. */

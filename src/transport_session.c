@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -66,6 +67,16 @@ static void capture_end(char *message)
 
 /* --- making it --------------------------------------------------------- */
 
+/*
+ * What is read in one request, unless the user says otherwise. A large read is
+ * several, so that several workers serve it: of 1 MiB, past the page cache, by
+ * one client of a machine with two processors, 4.6 GiB/s became 6.9. In
+ * quarters it was 6.3, and two clients lost a third and not a fifth of what
+ * they had.
+ */
+#define READ_MAX (512u << 10)
+#define NOT_SAID UINT_MAX
+
 struct own_options {
 	unsigned int max_read;
 };
@@ -81,7 +92,8 @@ int transport_create_session(struct transport *transport,
 			     char *message, size_t message_size)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
-	struct own_options own = {0};
+	struct own_options own = {NOT_SAID};
+	char read_max[32];
 	int error = -ENOMEM;
 
 	fuse_set_log_func(on_fuse_log);
@@ -93,6 +105,14 @@ int transport_create_session(struct transport *transport,
 	error = -EINVAL;
 	if (fuse_opt_parse(&args, &own, own_options, NULL))
 		goto out;
+	if (own.max_read == NOT_SAID) {
+		own.max_read = READ_MAX;
+		snprintf(read_max, sizeof(read_max), "-omax_read=%u", READ_MAX);
+		error = -ENOMEM;
+		if (fuse_opt_add_arg(&args, read_max))
+			goto out;
+		error = -EINVAL;
+	}
 	transport->max_read = own.max_read;
 	transport->session = fuse_session_new(
 		&args, config->ops, sizeof(*config->ops), config->userdata);
