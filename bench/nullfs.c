@@ -47,8 +47,8 @@ static void withdraw(void *userdata, uint64_t request)
 {
 }
 
-static void await(void *userdata,
-		  bool (*waits)(void *caller, uint64_t request), void *caller)
+static void await(void *userdata, bool (*waits)(void *caller, uint64_t request),
+		  void *caller)
 {
 }
 
@@ -88,12 +88,13 @@ static int serve_mount(struct transport *transport, unsigned int threads)
 static int serve(const struct options *options, char *message, size_t size)
 {
 	char text[1024];
+	struct null_mount mount = {.options = options};
 	struct transport_config config = {
 		.options = text,
 		.threads = options->threads,
 		.low_latency = options->low_latency,
 		.ops = &null_ops,
-		.userdata = (void *)options,
+		.userdata = &mount,
 		.attach = attach,
 		.detach = nothing,
 		.begin = begin,
@@ -116,6 +117,7 @@ static int serve(const struct options *options, char *message, size_t size)
 	error = transport_create(&transport, &config, message, size);
 	if (error)
 		return error;
+	mount.transport = transport;
 	error = transport_mount(transport, options->mountpoint, message, size);
 	if (!error)
 		error = serve_mount(transport, options->threads);

@@ -334,9 +334,10 @@ static void null_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size,
 /* zramfs's own agreement with the kernel: it looks at these only. */
 static void null_init(void *userdata, struct fuse_conn_info *connection)
 {
-	const struct options *options = userdata;
+	const struct null_mount *mount = userdata;
 	struct service service = {
-		.writeback = options->writeback,
+		.writeback = mount->options->writeback,
+		.max_read = transport_max_read(mount->transport),
 		.ledger = {.data_max = LEDGER_DATA_MAX},
 	};
 
