@@ -126,7 +126,7 @@ uint64_t arena_bring(struct arena *arena, enum arena_region nr_region,
 {
 	struct region *region = &arena->region[nr_region];
 	struct brought brought = {0};
-	bool done;
+	bool done = false;
 
 	/* Who trims has no need of more, and whoever waits for that no time. */
 	if (region->frames || pthread_mutex_trylock(&arena->trim_lock))
