@@ -71,12 +71,20 @@ void store_free_object(struct store *store, uint32_t slot,
 }
 
 /*
+ * So often in a row a cell can hardly have named an object that was gone, and a
+ * new one in its place just after: each time takes an ill-timed preemption.
+ */
+#define PIN_ATTEMPTS 100
+
+/*
  * Pin what a cell names. 1: an object, pinned; 0: a word or hole, in *value;
  * -EIO: the cell names nothing that lives. *ref is what the cell held.
  */
 static int pin_cell(struct store *store, const store_cell *cell, store_ref *ref,
 		    uint64_t *value, struct object **object)
 {
+	unsigned int attempt = 0;
+
 	for (;;) {
 		/* Acquire: what the reference's giver wrote is seen. */
 		*ref = atomic_load_explicit(cell, memory_order_acquire);
@@ -96,8 +104,15 @@ static int pin_cell(struct store *store, const store_cell *cell, store_ref *ref,
 						  *object);
 			continue;
 		}
-		/* A cell gives up its object only after it names another. */
-		if (atomic_load_explicit(cell, memory_order_seq_cst) == *ref) {
+		/*
+		 * A cell gives up its object only after it names another. The
+		 * other may be in the first one's place by now, with the same
+		 * reference, if this thread was not run meanwhile: then it can
+		 * be pinned.
+		 */
+		if (atomic_load_explicit(cell, memory_order_seq_cst) != *ref) {
+			attempt = 0;
+		} else if (++attempt == PIN_ATTEMPTS) {
 			store_count(store, COUNT_CHECKSUM_ERRORS, 1);
 			log_line(LOG_ERR, "reference %#llx names no object",
 				 (unsigned long long)*ref);
