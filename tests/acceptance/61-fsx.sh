@@ -27,9 +27,10 @@ run_fsx() {
 	rm -f "$MNT"/fsx*
 }
 
+# Each closing drops all caches of the machine: a thousand of them will do.
 run_seed() {
 	run_fsx "mapped and buffered" "$1" -l 1000000
-	run_fsx "buffered, closed now and then" "$1" -c 50 -W -R -l 500000
+	run_fsx "buffered, closed now and then" "$1" -c 1000 -W -R -l 500000
 	run_fsx "large" "$1" -o 1048576 -l 8000000
 	run_fsx "O_DIRECT, 4096" "$1" -Z -W -R -r 4096 -w 4096 -t 4096 -l 1048576
 	run_fsx "O_DIRECT, 512" "$1" -Z -W -R -r 512 -w 512 -t 512 -l 1048576
