@@ -193,17 +193,22 @@ class Run:
         """Have so much free memory that the machine itself has. The host of a
         virtual one may have taken back what was free; whoever comes first
         would pay for all the others, several microseconds for each page."""
-        with undo.Undo() as cleanup:
-            Run._start_hog(size, cleanup)
+        command.end(Run._take_memory(size), 0)
 
     @staticmethod
-    def _start_hog(size, cleanup):
+    def _take_memory(size):
+        """A program that has it. Signals are deferred meanwhile."""
         hog = command.start(sys.executable,
                             os.path.join(SUITE, "suite", "hog.py"), size,
                             stdout=-1)
-        cleanup.push("end the hog", command.end, hog, 0)
         if hog.stdout.readline().strip() != b"taken":
+            command.end(hog, 0)
             raise Failed("the memory hog got no memory")
+        return hog
+
+    @staticmethod
+    def _start_hog(size, cleanup):
+        cleanup.push("end the hog", command.end, Run._take_memory(size), 0)
 
     def _codec_alone(self):
         """The codec on the very data that fio writes."""
