@@ -474,7 +474,8 @@ CASE(statvfs_tells_what_is_used)
 	/* A FUSE kernel tells the daemon soon, not at once, to let go. */
 	for (i = 0; i < 100; i++) {
 		OK(statvfs(".", &after));
-		if (before.f_bfree == after.f_bfree)
+		if (before.f_bfree == after.f_bfree &&
+		    before.f_ffree == after.f_ffree)
 			break;
 		tick();
 	}
