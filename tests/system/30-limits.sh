@@ -11,23 +11,13 @@ data=$HELPERS/datafile
 
 used() { df -B1 --output=used "$MNT" | tail -n 1 | tr -d ' '; }
 available() { df -B1 --output=avail "$MNT" | tail -n 1 | tr -d ' '; }
-# A FUSE kernel tells the daemon soon, not at once, that a file is gone.
-soon_used() { # NAME WANT
-	local i
-	for ((i = 0; i < 20; i++)); do
-		[ "$(used)" != "$2" ] || break
-		sleep 0.1
-	done
-	equal "$1" "$(used)" "$2"
-}
 inodes_available() { df --output=iavail "$MNT" | tail -n 1 | tr -d ' '; }
-soon_inodes_available() { # NAME WANT
-	local i
-	for ((i = 0; i < 100; i++)); do
-		[ "$(inodes_available)" != "$2" ] || break
-		sleep 0.1
-	done
-	equal "$1" "$(inodes_available)" "$2"
+is() { [ "$("$1")" = "$2" ]; }
+# soon SECONDS NAME FIGURE WANT: a FUSE kernel tells the daemon soon, not at
+# once, that a file is gone.
+soon() {
+	await "$1" is "$3" "$4"
+	equal "$2" "$("$3")" "$4"
 }
 bytes_of() { echo "${1%% *}"; }
 
@@ -76,7 +66,7 @@ rm -f "$MNT"/mapped "$MNT"/copy "$MNT"/direct "$MNT"/zero "$MNT"/reserved "$MNT"
 check "size=: a file can be cut" truncate -s $((1 * MIB)) "$MNT/big"
 equal "size=: what was cut is free" "$(used)" $((5 * MIB))
 rm "$MNT/first"
-soon_used "size=: what was deleted is free" $MIB
+soon 2 "size=: what was deleted is free" used $MIB
 "$data" -b 1000 write "$MNT/again" random 5 $((32 * MIB)) >/dev/null
 # The last write of 1000 bytes may be refused whole or be short: both are right.
 again=$("$data" -b 1000 verify "$MNT/again" random 5 $((15 * MIB - 1000)) &&
@@ -84,7 +74,7 @@ again=$("$data" -b 1000 verify "$MNT/again" random 5 $((15 * MIB - 1000)) &&
 between "size=: what was deleted is used again" "${again:-0}" \
 	$((15 * MIB - 1000)) $((15 * MIB))
 rm "$MNT"/*
-soon_used "size=: deleting all leaves nothing used" 0
+soon 2 "size=: deleting all leaves nothing used" used 0
 if on_zramfs; then
 	"$data" write "$MNT/f" random 6 $((8 * MIB)) >/dev/null
 	refuses "set size= below what is used is refused" \
@@ -113,12 +103,12 @@ refuses "nr_inodes=: no symlink more" ln -s x "$MNT/link"
 refuses "nr_inodes=: no fifo more" mkfifo "$MNT/fifo"
 equal "nr_inodes=: df -i shows none free" "$(inodes_available)" 0
 rm "$MNT"/f1 "$MNT"/f2
-soon_inodes_available "nr_inodes=: deleted ones are free" 2
+soon 10 "nr_inodes=: deleted ones are free" inodes_available 2
 check "nr_inodes=: deleted ones are used again" mkdir "$MNT/dir" "$MNT/dir2"
 refuses "nr_inodes=: ... but no more" mkdir "$MNT/dir3"
 refuses "nr_inodes=: no link more" ln "$MNT/f3" "$MNT/link"
 rmdir "$MNT/dir"
-soon_inodes_available "nr_inodes=: a directory is free, too" 1
+soon 10 "nr_inodes=: a directory is free, too" inodes_available 1
 check "nr_inodes=: a link takes one" ln "$MNT/f3" "$MNT/link"
 equal "nr_inodes=: ... as df -i shows" "$(inodes_available)" 0
 ! on_zramfs || check "nr_inodes=: check is clean with links" \

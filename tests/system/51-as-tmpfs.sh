@@ -19,11 +19,15 @@ same() {
 }
 check "calls do what they do on tmpfs" same
 
+# What differs is what is known to.
+as_known() {
+	diff --minimal -U 0 "$TEST_DIR/want" "$TEST_DIR/got" |
+		grep '^[-+][^-+]' | sort | diff -u "$TEST_DIR/known" -
+}
 differences() {
 	"$HELPERS/calls" "$TEST_DIR/tmpfs" differences >"$TEST_DIR/want"
 	"$HELPERS/calls" "$MNT/calls" differences >"$TEST_DIR/got"
-	diff --minimal -U 0 "$TEST_DIR/want" "$TEST_DIR/got" |
-		grep '^[-+][^-+]' | sort | diff -u "$TEST_DIR/known" -
+	as_known
 }
 cat >"$TEST_DIR/known" <<'END'
 +fcntl(fd, F_GET_SEALS) < 0 = 1; f
@@ -77,8 +81,7 @@ cat >"$TEST_DIR/known" <<'END'
 END
 unlike_noopen() {
 	same >/dev/null
-	diff --minimal -U 0 "$TEST_DIR/want" "$TEST_DIR/got" |
-		grep '^[-+][^-+]' | sort | diff -u "$TEST_DIR/known" -
+	as_known
 }
 # What is read without a request depends on caches, and another program may
 # drop these meanwhile: not three times.

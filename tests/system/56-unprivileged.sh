@@ -39,12 +39,10 @@ is_mounted() {
 # Until then /dev/fuse is in use. It may take its time, sanitized or on a busy
 # machine.
 no_daemon_is_left() {
-	local i
-	for ((i = 0; i < 600; i++)); do
-		[ -n "$(daemon_pids "$MNT")" ] || return 0
-		sleep 0.1
-	done
-	return 1
+	await 60 has_no_daemon
+}
+has_no_daemon() {
+	[ -z "$(daemon_pids "$MNT")" ]
 }
 
 check "a user mounts" user "$ZRAMFS" "$MNT" -o size=64m

@@ -52,16 +52,6 @@ start() {
 		>"$TEST_DIR/mount.log" 2>&1 || { cat "$TEST_DIR/mount.log"; return 1; }
 }
 
-# await COMMAND...: until it succeeds, for ten seconds.
-await() {
-	local i
-	for ((i = 0; i < 100; i++)); do
-		"$@" && return
-		sleep 0.1
-	done
-	return 1
-}
-
 device_of() {
 	findmnt -n -o SOURCE "$1"
 }
@@ -129,7 +119,7 @@ one_filesystem() { # TYPE PROGRAM-PACKAGE
 	device=$(device_of "$MNT")
 	(cd "$MNT" && : >"$TEST_DIR/inside" && exec sleep 600) &
 	i=$!
-	await test -e "$TEST_DIR/inside"
+	await 10 test -e "$TEST_DIR/inside"
 	refuses "$type: umount while somebody is in it" umount "$MNT"
 	check "$type: umount -l" umount -l "$MNT"
 	check "$type: it works on" test -n "$(devices | grep "^$device ")"
@@ -352,7 +342,7 @@ begin_slowly() {
 	PATH=$SLOW:$PATH "$ZRAMFS" "$MNT" -o "size=1g,block=ext4$1" \
 		>"$TEST_DIR/mount.log" 2>&1 &
 	STARTER=$!
-	await test -s "$SLOW/pid"
+	await 10 test -s "$SLOW/pid"
 }
 
 # The processes of it, but for the command that waits.
@@ -366,8 +356,8 @@ given_up() {
 	wait "$STARTER" 2>/dev/null
 	status=$?
 	refuses "$name: the command fails" test $status = 0
-	check "$name: it says why" await grep -q -- "$2" "$TEST_DIR/mount.log"
-	check "$name: mkfs has ended" await has_ended "$(cat "$SLOW/pid")"
+	check "$name: it says why" await 10 grep -q -- "$2" "$TEST_DIR/mount.log"
+	check "$name: mkfs has ended" await 10 has_ended "$(cat "$SLOW/pid")"
 	gone "$name" "$MNT" ""
 	equal "$name: lines" "$(wc -l <"$TEST_DIR/mount.log")" "$3"
 	equal "$name: no device is left" \
@@ -437,7 +427,7 @@ occupied() {
 	for pid in $(daemon_pids "$MNT"); do
 		kill -KILL "$pid"
 	done
-	await has_ended "$pid"
+	await 10 has_ended "$pid"
 	refuses "a dead one's place" start "size=1g,block=ext4"
 	check "a dead one: it says what to do" \
 		grep -q "daemon is gone; unmount it first: umount $MNT" \

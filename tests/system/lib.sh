@@ -109,6 +109,18 @@ between() {
 	fi
 }
 
+# await SECONDS COMMAND...: until it succeeds, so long at most. False: it did
+# not.
+await() {
+	local i tenths=$(($1 * 10))
+	shift
+	for ((i = 0; i < tenths; i++)); do
+		"$@" && return
+		sleep 0.1
+	done
+	return 1
+}
+
 # --- mounts ----------------------------------------------------------------
 
 on_zramfs() {
