@@ -13,8 +13,18 @@
 #ifndef ZRAMFS_OPS_H
 #define ZRAMFS_OPS_H
 
+#include <stdbool.h>
+
 #include "transport.h"
 
 extern const struct fuse_lowlevel_ops ops;
+
+/*
+ * Whether a file is opened past the page cache. Writers with O_DIRECT are
+ * served at the same time only so. Who only reads gets its data past it in any
+ * case; and so that the kernel asks for all pieces of a large read at once, and
+ * not for one after the other, it must not be told.
+ */
+bool ops_writes_directly(const struct fuse_file_info *fi);
 
 #endif

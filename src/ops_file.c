@@ -42,13 +42,7 @@ static bool only_fills(fuse_req_t req, const struct fuse_file_info *fi)
 	       !ops_service(req)->writeback;
 }
 
-/*
- * Writers with O_DIRECT are served at the same time only past the page cache.
- * Who only reads gets its data past it in any case; and so that the kernel asks
- * for all pieces of a large read at once, and not for one after the other, it
- * must not be told.
- */
-static bool writes_directly(const struct fuse_file_info *fi)
+bool ops_writes_directly(const struct fuse_file_info *fi)
 {
 	return (fi->flags & O_DIRECT) && (fi->flags & O_ACCMODE) != O_RDONLY;
 }
@@ -57,9 +51,9 @@ static void open_flags(fuse_req_t req, struct fuse_file_info *fi, bool empty)
 {
 	fi->noflush = 1;
 	fi->fh = HANDLE_OPENED;
-	if (writes_directly(fi))
+	if (ops_writes_directly(fi))
 		request_current()->parallel_direct_writes = true;
-	if (writes_directly(fi) || (empty && only_fills(req, fi))) {
+	if (ops_writes_directly(fi) || (empty && only_fills(req, fi))) {
 		fi->direct_io = 1;
 		fi->fh |= HANDLE_DIRECT;
 	}

@@ -37,7 +37,7 @@ struct options {
 	bool keeper;	  /* one who starts another worker */
 	bool low_latency; /* see awake.h */
 	bool low_latency_given;
-	bool noatime;	   /* these two are passed on to FUSE, too */
+	bool noatime; /* these two are passed on to FUSE, too */
 	bool auto_unmount;
 	const char *block; /* ext4, xfs or btrfs; NULL: keep files */
 	char *mkfs_opts;   /* words, for block; freed as below */

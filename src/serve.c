@@ -211,7 +211,8 @@ static int run(struct server *server)
 	status = mount_transport(server);
 	if (status)
 		return status;
-	return server->options->keeper ? keep(server) : serve_as_worker(server, true);
+	return server->options->keeper ? keep(server)
+				       : serve_as_worker(server, true);
 }
 
 int serve(struct service *service, const struct options *options,

@@ -14,14 +14,14 @@
  *      for each.
  *
  * In the queue, but not before, a request goes away when its client is killed:
- * whom to tell of what was done for it then is nobody. So before 3 the kernel is
- * asked, for each request that was begun, whether it waits for the answer.
- * There is no such question; but an answer to an *interrupt* of a request, other
- * than the two that mean something, is taken when that request was read and not
- * answered, is ENOENT else, and does nothing. Requests leave the queue from its
- * front, to be read, or by that kill, and new ones are put at its end. So when
- * one without a mark is read, or the queue is empty, each that waited was read,
- * or is wanted by nobody.
+ * whom to tell of what was done for it then is nobody. So before 3 the kernel
+ * is asked, for each request that was begun, whether it waits for the answer.
+ * There is no such question; but an answer to an *interrupt* of a request,
+ * other than the two that mean something, is taken when that request was read
+ * and not answered, is ENOENT else, and does nothing. Requests leave the queue
+ * from its front, to be read, or by that kill, and new ones are put at its end.
+ * So when one without a mark is read, or the queue is empty, each that waited
+ * was read, or is wanted by nobody.
  *
  * Protocol: <linux/fuse.h>, versions 7.38 to 7.40.
  */

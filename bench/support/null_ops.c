@@ -193,7 +193,7 @@ static void open_flags(struct fuse_file_info *fi)
 {
 	fi->keep_cache = 1;
 	fi->noflush = 1;
-	if ((fi->flags & O_DIRECT) && (fi->flags & O_ACCMODE) != O_RDONLY) {
+	if (ops_writes_directly(fi)) {
 		fi->direct_io = 1;
 		request_current()->parallel_direct_writes = true;
 	}

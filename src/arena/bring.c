@@ -24,6 +24,15 @@ struct brought {
 	uint64_t take[BATCH_WORDS];
 };
 
+/* Which of the word's pages are clean, and can be had; past the end, none. */
+static uint64_t clean_pages(const struct pagemap *map, uint32_t number)
+{
+	const struct pageword *word = &map->words[number];
+
+	return number < map->nr_words ? ~(word->used | word->dirty | word->held)
+				      : 0;
+}
+
 /* The lowest pages that are clean, up to max. Region lock held. */
 static void choose(const struct region *region, unsigned int max,
 		   struct brought *brought)
@@ -32,18 +41,12 @@ static void choose(const struct region *region, unsigned int max,
 	uint32_t word = map->hint[1];
 
 	brought->pages = 0;
-	while (word < map->nr_words &&
-	       !~(map->words[word].used | map->words[word].dirty |
-		  map->words[word].held))
+	while (word < map->nr_words && !clean_pages(map, word))
 		word++;
 	brought->word = word;
-	for (unsigned int i = 0; i < BATCH_WORDS; i++, word++) {
-		uint64_t take = 0;
+	for (unsigned int i = 0; i < BATCH_WORDS; i++) {
+		uint64_t take = clean_pages(map, word + i);
 
-		if (word < map->nr_words)
-			take = ~(map->words[word].used |
-				 map->words[word].dirty |
-				 map->words[word].held);
 		while (brought->pages + __builtin_popcountll(take) > max)
 			take &= ~(1ull << (63 - __builtin_clzll(take)));
 		brought->take[i] = take;
@@ -60,25 +63,13 @@ static void hold(struct region *region, const struct brought *brought)
 	region->nr_held++;
 }
 
-/* The first run of pages at or after *page: its length, 0 at the end. */
-static unsigned int next_run(uint64_t take, unsigned int *page)
-{
-	uint64_t rest = *page < WORD_PAGES ? take >> *page : 0;
-
-	if (!rest)
-		return 0;
-	*page += __builtin_ctzll(rest);
-	rest = ~(take >> *page);
-	return rest ? (unsigned int)__builtin_ctzll(rest) : WORD_PAGES;
-}
-
 static bool populate(const struct region *region, const struct brought *brought)
 {
 	for (unsigned int i = 0; i < BATCH_WORDS; i++) {
 		uint64_t base = (uint64_t)(brought->word + i) * WORD_PAGES;
 		unsigned int page = 0, length;
 
-		while ((length = next_run(brought->take[i], &page))) {
+		while ((length = pagemap_run(brought->take[i], &page))) {
 			if (madvise(region->base + (base + page) * PAGE_SIZE,
 				    (size_t)length * PAGE_SIZE,
 				    MADV_POPULATE_WRITE))
@@ -106,7 +97,7 @@ static void release(struct region *region, const struct brought *brought)
 		region->map.words[number].dirty |= brought->take[i];
 		if (region->dirty_low > number)
 			region->dirty_low = number;
-		for (; (length = next_run(brought->take[i], &page));
+		for (; (length = pagemap_run(brought->take[i], &page));
 		     page += length)
 			pagemap_opened(&region->map, number * WORD_PAGES + page,
 				       length);
@@ -121,31 +112,40 @@ static void release(struct region *region, const struct brought *brought)
 	counter_add(&region->dirty, brought->pages);
 }
 
+/* Trim lock held. How many; 0 also when some could not be had. */
+static unsigned int bring(struct arena *arena, struct region *region,
+			  unsigned int max)
+{
+	struct brought brought;
+	bool chosen, done;
+
+	pthread_mutex_lock(&region->lock);
+	choose(region, max, &brought);
+	chosen = brought.pages && arena_charge(arena, brought.pages, 0);
+	if (chosen)
+		hold(region, &brought);
+	pthread_mutex_unlock(&region->lock);
+	if (!chosen)
+		return 0;
+	done = populate(region, &brought);
+	pthread_mutex_lock(&region->lock);
+	release(region, &brought);
+	pthread_mutex_unlock(&region->lock);
+	return done ? brought.pages : 0;
+}
+
 uint64_t arena_bring(struct arena *arena, enum arena_region nr_region,
 		     unsigned int max)
 {
 	struct region *region = &arena->region[nr_region];
-	struct brought brought = {0};
-	bool done = false;
+	unsigned int pages;
 
 	/* Who trims has no need of more, and whoever waits for that no time. */
 	if (region->frames || pthread_mutex_trylock(&arena->trim_lock))
 		return 0;
-	pthread_mutex_lock(&region->lock);
-	choose(region, max, &brought);
-	if (brought.pages && !arena_charge(arena, brought.pages, 0))
-		brought.pages = 0;
-	if (brought.pages)
-		hold(region, &brought);
-	pthread_mutex_unlock(&region->lock);
-	if (brought.pages) {
-		done = populate(region, &brought);
-		pthread_mutex_lock(&region->lock);
-		release(region, &brought);
-		pthread_mutex_unlock(&region->lock);
-	}
+	pages = bring(arena, region, max);
 	pthread_mutex_unlock(&arena->trim_lock);
-	return brought.pages && done ? brought.pages : 0;
+	return pages;
 }
 
 uint64_t arena_ready(const struct arena *arena, enum arena_region region)

@@ -56,6 +56,21 @@ bool pagemap_find(struct pagemap *map, unsigned int nr, uint32_t *page);
  */
 void pagemap_opened(struct pagemap *map, uint32_t page, unsigned int nr);
 
+/*
+ * The next run of set bits in a word, at or after *page, which is then its
+ * first: its length, 0 when there is none.
+ */
+static inline unsigned int pagemap_run(uint64_t bits, unsigned int *page)
+{
+	uint64_t rest = *page < WORD_PAGES ? bits >> *page : 0;
+
+	if (!rest)
+		return 0;
+	*page += __builtin_ctzll(rest);
+	rest = ~(bits >> *page);
+	return rest ? (unsigned int)__builtin_ctzll(rest) : WORD_PAGES;
+}
+
 /* The bits of nr pages from page on in their word. */
 static inline uint64_t pagemap_mask(uint32_t page, unsigned int nr)
 {

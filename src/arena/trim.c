@@ -11,10 +11,11 @@
  * Whoever needs a page gets memory for that one only: MADV_POPULATE_WRITE of 4
  * to 256 at a time was measured to cost as much for each (2.4 to 3.1 us) as
  * touching them one by one (2.5 to 3.3 us), and makes one caller pay for all;
- * bring.c is for threads that have time. Nor does memory come in huge pages (a file of a detached tmpfs, huge=advise):
- * 0.14 us for each page where the guest has them, but 5 to 10 us where the
- * host took free blocks of that size back meanwhile, as free page reporting
- * does; writing 32 MiB into a fresh mount then took twice as long.
+ * bring.c is for threads that have time. Nor does memory come in huge pages (a
+ * file of a detached tmpfs, huge=advise): 0.14 us for each page where the guest
+ * has them, but 5 to 10 us where the host took free blocks of that size back
+ * meanwhile, as free page reporting does; writing 32 MiB into a fresh mount
+ * then took twice as long.
  */
 #include <assert.h>
 #include <errno.h>
@@ -193,16 +194,12 @@ static int punch_batch(struct arena *arena, struct region *region,
 		uint64_t take = chosen->take[i % GROUP_WORDS];
 		uint64_t base = (uint64_t)chosen->group * GROUP_PAGES +
 				i % GROUP_WORDS * WORD_PAGES;
+		unsigned int page = 0, length;
 
-		while (take && !err) {
-			uint64_t start = base + __builtin_ctzll(take);
-			uint64_t rest = ~(take >> (start - base));
-			unsigned int length = WORD_PAGES;
+		for (; !err && (length = pagemap_run(take, &page));
+		     page += length) {
+			uint64_t start = base + page;
 
-			if (rest)
-				length = __builtin_ctzll(rest);
-
-			take &= ~pagemap_mask(start, length);
 			if (nr && start == first + nr) {
 				nr += length;
 				continue;
@@ -237,6 +234,7 @@ static void release_group(struct region *region, const struct chosen *chosen,
 
 	for (unsigned int i = 0; i < GROUP_WORDS; i++, number++) {
 		struct pageword *word = &region->map.words[number];
+		unsigned int page = 0, length;
 
 		word->held = 0;
 		if (clean) {
@@ -246,14 +244,10 @@ static void release_group(struct region *region, const struct chosen *chosen,
 		/* The whole word: frames may have held more than was taken. */
 		if (number >= region->map.nr_words)
 			continue;
-		for (uint64_t open = ~word->used; open;) {
-			unsigned int bit = __builtin_ctzll(open);
-
-			pagemap_opened(&region->map, number * WORD_PAGES + bit,
-				       1);
-			/* Once for each run: skip the rest of this one. */
-			open &= open + (1ull << bit);
-		}
+		for (; (length = pagemap_run(~word->used, &page));
+		     page += length)
+			pagemap_opened(&region->map, number * WORD_PAGES + page,
+				       length);
 	}
 	if (clean && chosen->frames)
 		region->frames_touched[chosen->group] = 0;

@@ -103,11 +103,12 @@ void store_wake(struct store *store)
 /* True when the thread is to go on; waits at most one tick. */
 static bool nap(struct store *store, bool work_left)
 {
-	const struct timespec until = deadline_after(TICK_MS);
 	bool stopping;
 
 	pthread_mutex_lock(&store->wake_lock);
 	if (!store->stopping && !work_left) {
+		const struct timespec until = deadline_after(TICK_MS);
+
 		atomic_fetch_add_explicit(&store->idle, 1,
 					  memory_order_relaxed);
 		if (pthread_cond_timedwait(&store->wake, &store->wake_lock,

@@ -239,8 +239,9 @@ static void test_the_next_one_is_not_awaited(void **state)
 	scenario_recover(&world);
 	fs_await(world.fs, never, NULL);
 	fs_resumed(world.fs, true);
-	assert_int_equal(inode_get(world.fs, find(&world, ROOT, "file"))->lookups,
-			 1 + 2);
+	assert_int_equal(
+		inode_get(world.fs, find(&world, ROOT, "file"))->lookups,
+		1 + 2);
 	compare(&world, before, false);
 }
 

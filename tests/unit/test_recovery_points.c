@@ -229,10 +229,15 @@ static unsigned long run_and_withdraw(const struct scenario *scenario)
 
 static bool looks_up(const struct scenario *scenario)
 {
-	static const char *const names[] = {
-		"create",  "mkdir", "mknod",			"symlink",
-		"unnamed", "link",  "link of an unlinked file", "lookup",
-		"readdirplus"};
+	static const char *const names[] = {"create",
+					    "mkdir",
+					    "mknod",
+					    "symlink",
+					    "unnamed",
+					    "link",
+					    "link of an unlinked file",
+					    "lookup",
+					    "readdirplus"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(scenario->name, names[i]))
