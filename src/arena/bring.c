@@ -63,21 +63,34 @@ static void hold(struct region *region, const struct brought *brought)
 	region->nr_held++;
 }
 
+static bool populate_run(const struct region *region, uint64_t first,
+			 uint64_t nr)
+{
+	return !nr || !madvise(region->base + first * PAGE_SIZE, nr * PAGE_SIZE,
+			       MADV_POPULATE_WRITE);
+}
+
+/* All that were chosen, neighbours together. */
 static bool populate(const struct region *region, const struct brought *brought)
 {
+	uint64_t first = 0, nr = 0; /* run of pages without memory yet */
+
 	for (unsigned int i = 0; i < BATCH_WORDS; i++) {
 		uint64_t base = (uint64_t)(brought->word + i) * WORD_PAGES;
 		unsigned int page = 0, length;
 
-		while ((length = pagemap_run(brought->take[i], &page))) {
-			if (madvise(region->base + (base + page) * PAGE_SIZE,
-				    (size_t)length * PAGE_SIZE,
-				    MADV_POPULATE_WRITE))
-				return false;
-			page += length;
+		for (; (length = pagemap_run(brought->take[i], &page));
+		     page += length) {
+			if (base + page != first + nr) {
+				if (!populate_run(region, first, nr))
+					return false;
+				first = base + page;
+				nr = 0;
+			}
+			nr += length;
 		}
 	}
-	return true;
+	return populate_run(region, first, nr);
 }
 
 /*

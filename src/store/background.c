@@ -38,7 +38,7 @@
 #define BRING_GROWTH 256
 #define BRING_LOW    128
 #define BRING_HIGH   1024
-#define BRING_BATCH  64
+#define BRING_BATCH  256
 
 static bool nearly_full(const struct store *store)
 {

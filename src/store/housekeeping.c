@@ -8,7 +8,8 @@
  *   - each TICK_MS: compacts when a little is to be gained, and trims pages
  *     that have been free for a tick or two, or while much is written, for
  *     BUSY_TICKS. What is freed and taken again within that time, as while a
- *     file is written anew, costs no system call
+ *     file is written anew, costs no system call. After much was written or
+ *     deleted, the first quiet tick trims all
  *   - at once when much has been freed, and not been taken again: who deletes
  *     a fifth of all files in 50 ms leaves more holes than a tick can wait for.
  *     Then all freed pages but a few go back, whatever their age. Who writes
@@ -27,7 +28,7 @@
 #include "deadline.h"
 #include "store/store_private.h"
 
-#define TICK_MS	   400
+#define TICK_MS	   300
 #define TRIM_PAGES 262144
 
 /*
@@ -50,7 +51,7 @@
 
 /* Pages put in a tick by one who writes much: then trim each so many ticks. */
 #define BUSY_PUTS  1024
-#define BUSY_TICKS 5
+#define BUSY_TICKS 7
 
 /* So many pages fewer, and no new ones in their place: much was deleted. */
 #define SHRUNK_SHIFT 7
@@ -62,9 +63,10 @@
 struct housekeeping {
 	int64_t ticked;
 	int64_t pages;	      /* when it last looked */
-	int64_t puts;	      /* at the last tick */
+	int64_t puts;	      /* at the last tick, or deletion since */
 	unsigned int put_off; /* ticks without trimming */
-	uint64_t fruitless; /* object bytes when compacting last gave nothing */
+	bool stirred;	      /* much put or deleted since all was trimmed */
+	uint64_t fruitless;   /* object bytes when compacting gave nothing */
 };
 
 static void compact(struct store *store, struct housekeeping *keeping,
@@ -112,19 +114,27 @@ static bool has_shrunk(struct store *store, struct housekeeping *keeping)
 }
 
 /* While much is written, what is free soon is not: it may stay for longer. */
-static bool trim_is_due(struct store *store, struct housekeeping *keeping)
+static bool may_stay(struct store *store, struct housekeeping *keeping)
+{
+	struct arena_usage usage;
+
+	arena_usage(store->arena, &usage);
+	return ++keeping->put_off < BUSY_TICKS &&
+	       usage.trimmable <= part(usage.total, KEEP_SHIFT, KEEP_FLOOR);
+}
+
+static void trim_on_tick(struct store *store, struct housekeeping *keeping)
 {
 	int64_t puts = store_counted(store, COUNT_PUTS);
 	bool busy = puts - keeping->puts >= BUSY_PUTS;
-	struct arena_usage usage;
 
 	keeping->puts = puts;
-	arena_usage(store->arena, &usage);
-	if (busy && ++keeping->put_off < BUSY_TICKS &&
-	    usage.trimmable <= part(usage.total, KEEP_SHIFT, KEEP_FLOOR))
-		return false;
+	keeping->stirred |= busy;
+	if (busy && may_stay(store, keeping))
+		return;
 	keeping->put_off = 0;
-	return true;
+	arena_trim(store->arena, TRIM_PAGES, keeping->stirred && !busy);
+	keeping->stirred = busy;
 }
 
 static void keep_house(struct store *store, struct housekeeping *keeping)
@@ -145,12 +155,14 @@ static void keep_house(struct store *store, struct housekeeping *keeping)
 	shrunk = has_shrunk(store, keeping);
 	if (tick || shrunk)
 		compact(store, keeping, tick ? TICK_SHIFT : CALLED_SHIFT);
-	if (shrunk)
+	if (shrunk) {
 		trim_excess(store);
+		keeping->stirred = true;
+		keeping->puts = store_counted(store, COUNT_PUTS);
+	}
 	if (tick) {
 		keeping->ticked = now;
-		if (trim_is_due(store, keeping))
-			arena_trim(store->arena, TRIM_PAGES, false);
+		trim_on_tick(store, keeping);
 	}
 }
 
