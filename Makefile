@@ -141,12 +141,14 @@ tsan:
 	@$(MAKE) --no-print-directory check BUILD=build-tsan \
 		SANITIZE=thread CFLAGS="-O1 -g"
 
-# The figures: see bench/run --help. OUT=, ROUNDS=, JOBS=, ONLY=regex, QUICK=1.
+# The figures: see bench/run --help. OUT=, ROUNDS=, JOBS=, ONLY=regex, QUICK=1,
+# EXCHANGE=NS.
 OUT ?= $(BUILD)/bench
 bench: all bench-programs
 	bench/run --build $(BUILD) --out $(OUT) $(if $(QUICK),--quick) \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JOBS),--jobs $(JOBS)) \
-		$(if $(ONLY),--only '$(ONLY)')
+		$(if $(ONLY),--only '$(ONLY)') \
+		$(if $(EXCHANGE),--exchange $(EXCHANGE))
 
 faults:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-faults FAULTS=1 all \

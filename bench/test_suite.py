@@ -9,7 +9,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from suite import command, fio, goals, report, undo  # noqa: E402
+from suite import (command, exchange, fio, goals, main,  # noqa: E402
+                   report, undo)
 from suite.steps import Outcome  # noqa: E402
 
 
@@ -133,6 +134,60 @@ class Rows(unittest.TestCase):
                       self.arguments(row, self.Directory, direct=False))
         self.assertNotIn("--fsync_on_close=1",
                          self.arguments(row, self.Directory, direct=True))
+
+
+class Exchange(unittest.TestCase):
+    """Processors whose distance is as told, one figure at each asking."""
+
+    class Target:
+        name = "zramfs"
+
+    class Workload:
+        name = "stream"
+
+    def run_one(self, most, *distances):
+        """The values that count, and the rounds that were measured."""
+        run = main.Run.__new__(main.Run)
+        run.options = type("Options", (), {"exchange": most})
+        run.place, run.results = None, report.Results()
+        run._say = lambda text: None
+        measured = []
+
+        def measure(*_):
+            measured.append(1)
+            return [("s", [Outcome("r", len(measured), "B/s")], {}, {})]
+
+        run._measure = measure
+        told = iter(distances)
+        asked, exchange.line_ns = exchange.line_ns, lambda place: next(told)
+        try:
+            run._one(self.Workload, self.Target, 1)
+        finally:
+            exchange.line_ns = asked
+        self.skipped = run.results.skipped
+        rows = run.results.rows.get("stream", {})
+        return [{row: series["zramfs"].values for row, series in rows.items()},
+                len(measured)]
+
+    def test_the_greater_distance_is_told(self):
+        self.assertEqual(
+            self.run_one(0, 5, 30),
+            [{"r": [1], "exchange of a line": [30]}, 1])
+
+    def test_what_was_measured_far_apart_is_measured_again(self):
+        self.assertEqual(
+            self.run_one(10, 5, 5, 30, 5, 5, 6),
+            [{"r": [2], "exchange of a line": [6]}, 2])
+        self.assertEqual(self.skipped, [])
+
+    def test_but_not_for_ever(self):
+        self.assertEqual(self.run_one(10, *[5, 5, 30] * exchange.ATTEMPTS),
+                         [{}, exchange.ATTEMPTS])
+        self.assertEqual(len(self.skipped), 1)
+
+    def test_one_processor_has_no_distance(self):
+        self.assertEqual(self.run_one(10, None, None, None),
+                         [{"r": [1]}, 1])
 
 
 class Figures(unittest.TestCase):

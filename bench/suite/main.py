@@ -13,8 +13,8 @@ import sys
 import tempfile
 import time
 
-from . import (command, goals, machine, plots, process, report, rivals,
-               targets, undo, workloads)
+from . import (command, exchange, goals, machine, plots, process, report,
+               rivals, targets, undo, workloads)
 from .command import Failed, Lacking
 from .sources import Source
 from .steps import SUITE
@@ -157,6 +157,34 @@ class Run:
             self._one(workload, target, number)
 
     def _one(self, workload, target, number):
+        """Measured again, if that is asked for, when processors were far
+        apart."""
+        most = self.options.exchange
+        for _ in range(exchange.ATTEMPTS):
+            if most and not exchange.wait(self.place, most):
+                break
+            apart = exchange.line_ns(self.place)
+            steps = self._measure(workload, target, number)
+            apart = max((ns for ns in (apart, exchange.line_ns(self.place))
+                         if ns), default=None)
+            if not most or not apart or apart <= most:
+                self._keep(workload, target, number, steps, apart)
+                return
+            self._say(f"    {apart:.0f} ns a line: does not count")
+        self.results.skip(
+            f"{workload.name} on {target.name}, round {number}",
+            f"a cache line took more than {most:g} ns to exchange")
+
+    def _keep(self, workload, target, number, steps, apart):
+        for step in steps:
+            self.results.add(workload.name, target.name, number, *step)
+        if steps and apart:
+            self.results.add_value(workload.name, target.name,
+                                   "exchange of a line", apart, "ns")
+
+    def _measure(self, workload, target, number):
+        """What the steps gave, as far as they could be done."""
+        steps = []
         self.used[target.name] = target.settings()
         try:
             with undo.Undo() as cleanup:
@@ -166,7 +194,7 @@ class Run:
                         self._start_hog(workload.hog, cleanup)
                     target.start(cleanup)
                 for step in workload.steps:
-                    self._step(workload, target, number, step)
+                    steps.append(self._step(target, step))
         except Lacking as error:
             self.results.skip(f"{workload.name} on {target.name}", str(error))
         except (Failed, OSError, ValueError, KeyError) as error:
@@ -174,8 +202,10 @@ class Run:
                 f"{workload.name} on {target.name}, round {number}: {error}")
             self._say(f"    {error}")
         self.problems += cleanup.problems
+        return steps
 
-    def _step(self, workload, target, number, step):
+    @staticmethod
+    def _step(target, step):
         asked, used = target.requests(), target.usage()
         busy = process.machine_busy()
         outcomes, whole = step.run(target)
@@ -185,8 +215,7 @@ class Run:
             name: count - asked.get(name, 0)
             for name, count in target.requests().items()
             if count > asked.get(name, 0)}
-        self.results.add(workload.name, target.name, number, step.name,
-                         outcomes, whole, daemon)
+        return step.name, outcomes, whole, daemon
 
     @staticmethod
     def _bring_memory(size):
@@ -315,6 +344,9 @@ def parse(arguments):
                         help="only workloads whose name matches")
     parser.add_argument("--targets", metavar="NAME,...",
                         help=f"only these of {', '.join(rivals.ALL)}")
+    parser.add_argument("--exchange", metavar="NS", type=float, default=0,
+                        help="only while two processors exchange a cache "
+                        "line in at most so many nanoseconds")
     parser.add_argument("--list", action="store_true",
                         help="show the workloads, measure nothing")
     options = parser.parse_args(arguments)

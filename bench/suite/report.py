@@ -149,6 +149,8 @@ def number(value, unit):
         return f"{value / 1000:.1f} k"
     if unit == "1/s":
         return f"{value:.0f} /s"
+    if unit == "ns":
+        return f"{value:.0f} ns"
     if unit == "s/GB":
         return f"{value:.3f} s/GB"
     return f"{value:.2f}"
