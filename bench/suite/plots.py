@@ -18,6 +18,7 @@ COLOURS = {
     "zramfs-loop": "#2a9d8f", "ext4-zram": "#e07a3f",
     "ext4-zram-lzo-rle": "#f2b880", "zram": "#e07a3f",
     "tmpfs": "#7f9c5b", "btrfs": "#8e5ea2", "nullfs": "#9a9a9a",
+    "nullfs-loop": "#9a9a9a",
 }
 ROWS_MAX = 14  # in one picture
 # Of each unit: the axis, what a figure is divided by, the file's name.

@@ -7,10 +7,10 @@ import time
 
 from . import command, process
 from .command import Failed
-from .targets import (DEVICE_SIZE, READY_SECONDS, Target, Zramfs,
-                      ZramfsBlock, ZramfsLoop, ZramfsNoopen,
-                      ZramfsWriteback, ZramfsZstd,
-                      is_mounted, unmount)
+from .targets import (DEVICE_SIZE, LOOP_SETTINGS, READY_SECONDS, Target,
+                      Zramfs, ZramfsBlock, ZramfsLoop, ZramfsNoopen,
+                      ZramfsWriteback, ZramfsZstd, is_mounted, loop_device,
+                      unmount)
 
 # Made and mounted as block mode does it, src/block_mkfs.c; but zram needs
 # discard, as nobody trims it.
@@ -222,7 +222,9 @@ class Nullfs(Target):
         return "nullfs"
 
     def start(self, undo):
-        directory = self.directory()
+        self.path = self.mount(undo, self.directory())
+
+    def mount(self, undo, directory):
         child = command.start(self.place.program("bench/nullfs"), directory)
         self.pid = child.pid
         # Taken down in the reverse order: unmounted, then waited for.
@@ -237,7 +239,7 @@ class Nullfs(Target):
         else:
             raise Failed("nullfs: not mounted in time")
         os.stat(directory)  # the first request is answered
-        self.path = directory
+        return directory
 
     def settle(self):
         pass
@@ -246,7 +248,26 @@ class Nullfs(Target):
         return process.usage(self.pid)
 
 
+class NullfsLoop(Nullfs):
+    """The limit of any block device whose data a FUSE daemon has."""
+
+    name = "nullfs-loop"
+    title = "nullfs, loop device"
+    device = True
+
+    def missing(self):
+        return super().missing() or Target.missing(self) or (
+            None if command.find("losetup") else "no losetup")
+
+    def settings(self):
+        return f"nullfs; {LOOP_SETTINGS}"
+
+    def start(self, undo):
+        directory = self.mount(undo, self.directory(self.name + ".store"))
+        self.path = loop_device(undo, directory)
+
+
 ALL = {cls.name: cls for cls in (
     Zramfs, ZramfsNoopen, ZramfsWriteback, ZramfsZstd, ZramfsBlock,
     ZramfsLoop, Zram,
-    ZramLzoRle, ZramDevice, Tmpfs, Btrfs, Nullfs)}
+    ZramLzoRle, ZramDevice, Tmpfs, Btrfs, Nullfs, NullfsLoop)}

@@ -39,6 +39,21 @@ def unmount(path):
         raise Failed(f"{path}: stayed busy, unmounted lazily")
 
 
+def loop_device(undo, directory):
+    """A loop device on a sparse file made there, as block mode has it."""
+    image = os.path.join(directory, "image")
+    with open(image, "wb") as file:
+        file.truncate(DEVICE_SIZE)
+    device = command.run("losetup", "--direct-io=on", "--sector-size",
+                         4096, "--show", "-f", image).strip()
+    undo.push(f"losetup -d {device}", command.run, "losetup", "-d", device)
+    return device
+
+
+LOOP_SETTINGS = "losetup --direct-io=on --sector-size 4096 on a sparse file " \
+    f"of {DEVICE_SIZE} bytes"
+
+
 class Target:
     """What all have in common: a name, a title, and how to be missing."""
 
@@ -234,19 +249,11 @@ class ZramfsLoop(Zramfs):
             None if command.find("losetup") else "no losetup")
 
     def settings(self):
-        return f"{super().settings()}; losetup --direct-io=on " \
-            f"--sector-size 4096 on a sparse file of {DEVICE_SIZE} bytes"
+        return f"{super().settings()}; {LOOP_SETTINGS}"
 
     def start_device(self, undo):
         self.mount_store(undo, self.directory(self.name + ".store"))
-        image = os.path.join(self.store, "image")
-        with open(image, "wb") as file:
-            file.truncate(DEVICE_SIZE)
-        device = command.run("losetup", "--direct-io=on", "--sector-size",
-                             4096, "--show", "-f", image).strip()
-        undo.push(f"losetup -d {device}", command.run, "losetup", "-d",
-                  device)
-        return device
+        return loop_device(undo, self.store)
 
     def start(self, undo):
         self.path = self.start_device(undo)

@@ -17,7 +17,7 @@ from .steps import Command, Json, Memory, Prepare, Settle, module
 MIB = 1 << 20
 FILES = ("zramfs", "zramfs-block", "ext4-zram", "tmpfs", "nullfs")
 STORING = ("zramfs", "zramfs-block", "ext4-zram", "tmpfs")
-DEVICES = ("zramfs-loop", "zram")
+DEVICES = ("zramfs-loop", "zram", "nullfs-loop")
 
 
 @dataclass
