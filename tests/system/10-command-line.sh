@@ -276,6 +276,57 @@ else
 	skip "auto_unmount" "no fusermount3"
 fi
 
+# --- contrib/quickstart ---
+
+# Beside stand-ins for what would install, build and mount: with those alone in
+# its PATH it can reach neither the network nor the machine's packages.
+QUICK=$TEST_DIR/quick
+mkdir -p "$QUICK/contrib" "$QUICK/build" "$QUICK/bin" "$QUICK/theirs"
+cp contrib/quickstart contrib/packages-* "$QUICK/contrib"
+for tool in cat dirname env id mkdir nproc; do
+	ln -s "$(command -v "$tool")" "$QUICK/bin"
+done
+stand_in() {
+	printf '#!/bin/sh\n%s\n' "$2" >"$QUICK/$1"
+}
+stand_in bin/dpkg-query 'echo "$PACKAGES"'
+stand_in bin/apt-get 'echo "apt-get $*"'
+stand_in bin/make :
+stand_in build/zramfs 'echo "as $WHO: zramfs $*"'
+mkdir "$QUICK/mine"
+chmod -R 755 "$QUICK/contrib" "$QUICK/build" "$QUICK/bin"
+chmod 755 "$QUICK" "$QUICK/theirs"
+chown 65534:65534 "$QUICK/mine"
+
+# quickstart PACKAGES MOUNTPOINT...: by an ordinary user. PACKAGES: installed
+# or not.
+quickstart() {
+	local packages=$1
+	shift
+	as_nobody env PATH="$QUICK/bin" PACKAGES="$packages" WHO=user \
+		"$QUICK/contrib/quickstart" "$@"
+}
+equal "quickstart by a user, with all installed, mounts" \
+	"$(quickstart installed "$QUICK/mine/z" -o size=1m | grep '^as')" \
+	"as user: zramfs $QUICK/mine/z -o size=1m"
+fails "quickstart by a user, with packages missing, names them" 1 \
+	'run as root, or install sudo: these packages .* gcc ' \
+	quickstart not-installed "$QUICK/mine/z"
+fails "quickstart where a user may not mount" 1 \
+	"run as root, or install sudo: you may not write to $QUICK/theirs" \
+	quickstart installed "$QUICK/theirs"
+
+stand_in bin/sudo 'echo "sudo $1"; WHO=root "$@"'
+chmod 755 "$QUICK/bin/sudo"
+equal "quickstart installs by sudo what is missing, and mounts without" \
+	"$(quickstart not-installed "$QUICK/mine/z" |
+		grep -oE '^sudo.*|^apt-get [a-z]+|^as.*' | tr '\n' ' ')" \
+	"sudo apt-get apt-get update sudo env apt-get install as user: zramfs $QUICK/mine/z "
+equal "quickstart mounts by sudo where a user may not" \
+	"$(quickstart installed "$QUICK/theirs" | grep -E '^sudo|^as')" \
+	"sudo build/zramfs
+as root: zramfs $QUICK/theirs"
+
 # --- as an ordinary user ---
 
 if [ "$(stat -c %a /dev/fuse)" != 666 ]; then
