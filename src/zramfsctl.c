@@ -181,6 +181,28 @@ static int set_failed(const char *path, const char *argument,
 			    path, argument, why, (answer->value + 1023) / 1024);
 }
 
+/*
+ * A limit below what is in use is taken, and means that nothing new is stored:
+ * who set it by mistake would otherwise learn of it from a failing write.
+ */
+static int tell_if_over_limit(const char *path)
+{
+	struct control_stat stat;
+	char limit[16], used[16];
+	int error = ctl_ask(path, CONTROL_STAT, &stat);
+
+	if (error)
+		return ctl_ask_failed(path, error);
+	if (!stat.mem_limit || stat.mem_used_total <= stat.mem_limit)
+		return 0;
+	ctl_format_size(limit, sizeof(limit), stat.mem_limit);
+	ctl_format_size(used, sizeof(used), stat.mem_used_total);
+	printf("%s: mem_limit is %s, but %s are in use: no more can be written "
+	       "until enough is deleted or compressed\n",
+	       path, limit, used);
+	return ctl_finish_output();
+}
+
 static int command_set(int argc, char **argv)
 {
 	static const char *const keys[] = {
@@ -223,7 +245,11 @@ static int command_set(int argc, char **argv)
 	error = ctl_ask(argv[0], CONTROL_SET, &set);
 	if (error)
 		return ctl_ask_failed(argv[0], error);
-	return set.error ? set_failed(argv[0], argv[1], &set) : 0;
+	if (set.error)
+		return set_failed(argv[0], argv[1], &set);
+	if (!strcmp(set.key, "mem_limit"))
+		return tell_if_over_limit(argv[0]);
+	return 0;
 }
 
 static int command_check(int argc, char **argv)

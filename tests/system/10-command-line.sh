@@ -173,6 +173,17 @@ head -c 3m /dev/urandom >"$DIR/large"
 fails "a size below what is in use is refused" 1 \
 	'size=1m: .*: use at least 30[0-9]+k' "$CTL" set "$DIR" size=1m
 rm "$DIR/large"
+
+# What is in use, with its tables, is then more than the least that is possible.
+head -c 64m /dev/urandom >"$DIR/large"
+check "a memory limit below what is in use is taken, and told" \
+	grep -E 'mem_limit is [0-9.]+ MiB, but [0-9.]+ MiB are in use: ' \
+	<("$CTL" set "$DIR" "mem_limit=$LEAST")
+equal "it is there" "$(stat_of mem_limit)" $((${LEAST%k} << 10))
+equal "one above that is nothing to tell of" \
+	"$("$CTL" set "$DIR" mem_limit=256m 2>&1)" ""
+rm "$DIR/large"
+equal "nor is no limit" "$("$CTL" set "$DIR" mem_limit=0 2>&1)" ""
 check "zramfsctl set hot" "$CTL" set "$DIR" hot=1m
 equal "the hot tier's bound" "$(stat_of hot_limit)" $((1 << 20))
 check "zramfsctl compact" "$CTL" compact "$DIR"
