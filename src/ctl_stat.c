@@ -251,6 +251,9 @@ static void memory_table(FILE *out, const struct control_stat *stat)
 	bound_row(out, "memory limit", stat->mem_limit);
 	ratio_row(out, "ratio data / memory", stat->orig_data_size,
 		  stat->mem_used_total);
+	/* Without this a ratio just after writing looks like the final one. */
+	if (stat->hot_pages)
+		size_row(out, "  not compressed yet", stat->hot_pages * 4096);
 }
 
 static void page_table(FILE *out, const struct control_stat *stat)

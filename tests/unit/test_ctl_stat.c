@@ -155,6 +155,38 @@ static void test_table_has_a_ratio(void **state)
 	assert_non_null(strstr(text, " 2.00\n"));
 }
 
+/* What is hot makes the ratio look bad: it is told right below. */
+static void test_table_tells_what_is_not_compressed_yet(void **state)
+{
+	struct control_stat hot = {
+		.orig_data_size = 8 << 20,
+		.mem_used_total = 8 << 20,
+		.hot_pages = 1536,
+	};
+	size_t size;
+	FILE *out = begin(&size);
+
+	ctl_stat_table(out, &hot);
+	fclose(out);
+	assert_non_null(strstr(text,
+			       "  ratio data / memory            1.00\n"
+			       "    not compressed yet        6.0 MiB\n"));
+}
+
+static void test_table_is_silent_when_all_is_compressed(void **state)
+{
+	struct control_stat cold = {
+		.orig_data_size = 8 << 20,
+		.mem_used_total = 4 << 20,
+	};
+	size_t size;
+	FILE *out = begin(&size);
+
+	ctl_stat_table(out, &cold);
+	fclose(out);
+	assert_null(strstr(text, "not compressed yet"));
+}
+
 static void test_opcodes_have_names(void **state)
 {
 	assert_string_equal(ctl_opcode_name(47), "copy_file_range");
@@ -176,6 +208,10 @@ int main(void)
 					  free_text),
 		cmocka_unit_test(test_sizes_are_short),
 		cmocka_unit_test_teardown(test_table_has_a_ratio, free_text),
+		cmocka_unit_test_teardown(
+			test_table_tells_what_is_not_compressed_yet, free_text),
+		cmocka_unit_test_teardown(
+			test_table_is_silent_when_all_is_compressed, free_text),
 		cmocka_unit_test(test_opcodes_have_names),
 	};
 
