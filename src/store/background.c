@@ -31,13 +31,13 @@
 
 /*
  * A tier that has grown by more than BRING_GROWTH frames in a tick will grow
- * on: when fewer than BRING_LOW have memory, idle threads bring it for up to
- * BRING_HIGH. What is left over is trimmed soon. A file of half the tier was
- * written 1.8 times as fast so, 1 MiB at a time by one client.
+ * on: idle threads bring memory for up to a BRING_PART of the tier, and again
+ * when an eighth of that is left. What is left over is trimmed soon, but until
+ * then it is waste: of a small tier it must be little. A file of half the tier
+ * was written 1.8 times as fast so, 1 MiB at a time by one client.
  */
 #define BRING_GROWTH 256
-#define BRING_LOW    128
-#define BRING_HIGH   1024
+#define BRING_PART   64
 #define BRING_BATCH  256
 
 static bool nearly_full(const struct store *store)
@@ -57,9 +57,15 @@ static uint64_t growth(const struct store *store)
 	return frames > before ? frames - before : 0;
 }
 
+/* For how many frames memory may lie ready. */
+static uint64_t ready_most(const struct store *store)
+{
+	return hot_limit(&store->hot) / BRING_PART;
+}
+
 static bool needs_frames(const struct store *store)
 {
-	return arena_ready(store->arena, ARENA_HOT) < BRING_LOW &&
+	return arena_ready(store->arena, ARENA_HOT) < ready_most(store) / 8 &&
 	       growth(store) > BRING_GROWTH;
 }
 
@@ -71,11 +77,13 @@ static void bring_frames(struct store *store)
 
 	if (want <= BRING_GROWTH)
 		return;
-	if (want > BRING_HIGH)
-		want = BRING_HIGH;
+	if (want > ready_most(store))
+		want = ready_most(store);
 	while (ready < want && !nearly_full(store)) {
+		uint64_t batch = want - ready;
 		uint64_t brought =
-			arena_bring(store->arena, ARENA_HOT, BRING_BATCH);
+			arena_bring(store->arena, ARENA_HOT,
+				    batch < BRING_BATCH ? batch : BRING_BATCH);
 
 		if (!brought)
 			break;
