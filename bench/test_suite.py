@@ -10,7 +10,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from suite import (command, exchange, fio, goals, main,  # noqa: E402
-                   report, undo)
+                   report, undo, workloads)
 from suite.steps import Outcome  # noqa: E402
 
 
@@ -99,6 +99,14 @@ class Rows(unittest.TestCase):
         self.assertIn(f"--size={1 << 18}",
                       self.arguments(row, self.Directory))
         self.assertEqual(row.bytes_expected(), 1 << 20)
+
+    def test_jobs_get_whole_blocks_whatever_their_number(self):
+        for sizes in (workloads.scale(True, 64 << 20, 1, 10),
+                      workloads.scale(False, 256 << 20, 1, 10)):
+            for workload in workloads.suite(sizes):
+                for step in workload.steps:
+                    for row in getattr(step, "rows", []):
+                        self.assertEqual(row.size % (row.jobs * 4096), 0)
 
     def test_jobs_on_one_file_each_do_all_of_it(self):
         row = fio.Row("r", "randread", 1 << 20, jobs=2, shared=True)

@@ -28,7 +28,8 @@ DIRECTIONS = ("read", "write", "trim")
 
 @dataclass
 class Row:
-    """One thing to measure. size: bytes in all, shared out among the jobs."""
+    """One thing to measure. size: bytes in all, shared out among the jobs,
+    whole blocks to each."""
 
     name: str
     rw: str
@@ -77,12 +78,7 @@ class Row:
         """Bytes moved when all went well; None when time decides."""
         if self.seconds:
             return None
-        size = self.size * (self.jobs if self.shared else 1)
-        if not self.shared:
-            # Whole blocks, for each job.
-            block = _bytes(self.bs)
-            size = size // self.jobs // block * block * self.jobs
-        return size * self.loops
+        return self.size * (self.jobs if self.shared else 1) * self.loops
 
 
 def engine_missing(engine, scratch):
@@ -108,11 +104,6 @@ def _check_direct(target):
         raise Lacking(f"no direct I/O: {error.strerror}") from error
     finally:
         os.unlink(probe)
-
-
-def _bytes(text):
-    units = {"k": 1 << 10, "m": 1 << 20}
-    return int(text[:-1]) * units[text[-1]]
 
 
 def data_arguments(data):

@@ -15,6 +15,7 @@ from .fio import (MIXED, PATTERN, READS, WRITES, Fio, Row,
 from .steps import Command, Json, Memory, Prepare, Settle, module
 
 MIB = 1 << 20
+BLOCK = 4096  # of the suite, and a page
 FILES = ("zramfs", "zramfs-block", "ext4-zram", "tmpfs", "nullfs")
 STORING = ("zramfs", "zramfs-block", "ext4-zram", "tmpfs")
 DEVICES = ("zramfs-loop", "zram", "nullfs-loop")
@@ -65,16 +66,22 @@ SUITE_ROWS = (("sequential write", "write"), ("random write", "randwrite"),
 OTHER_DATA = (PATTERN, 75, 50, 11)
 
 
+def _shared_out(size, jobs):
+    """As much of it as gives each job the same number of whole blocks."""
+    return size // (jobs * BLOCK) * jobs * BLOCK
+
+
 def _suite_steps(sizes, jobs, data, direct, short):
+    size = _shared_out(sizes.suite_bytes, jobs)
+
     def rows(kinds):
-        return [Row(name, rw, sizes.suite_bytes, jobs=jobs,
+        return [Row(name, rw, size, jobs=jobs,
                     loops=1 if rw == "trim" else sizes.loops)
                 for name, rw in SUITE_ROWS if rw in kinds]
 
     common = {"data": data, "direct": direct, "events": True}
     steps = [
-        Fio("write", rows(WRITES),
-            stores=sizes.suite_bytes // jobs * jobs, **common),
+        Fio("write", rows(WRITES), stores=size, **common),
         Settle("settle"),
         Memory("memory when full"),
         Fio("read", rows(READS), cold=True, **common),
@@ -174,7 +181,7 @@ def queue(sizes, place, skip):
             f"job{'s' * (count > 1)}",
             FILES[:3] + ("nullfs",) + DEVICES,
             [Fio("fill", [Row("fill", "write", size, bs="1m", jobs=count)],
-                 stores=size // count * count),
+                 stores=size),
              Settle("settle"),
              Fio("reads", rows(count, READS), cold=True),
              Fio("writes", rows(count, WRITES + MIXED))],
