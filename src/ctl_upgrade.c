@@ -5,9 +5,11 @@
 #include "ctl_upgrade.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "control.h"
@@ -49,6 +51,18 @@ static int await_worker(const char *path, uint32_t old)
 	return -1;
 }
 
+/*
+ * The kernel would ask the new program for its own pages, before it runs.
+ * True also when it cannot be told: then the daemon will find what is wrong.
+ */
+static bool lies_elsewhere(const char *path, const char *program)
+{
+	struct stat mount, file;
+
+	return stat(path, &mount) || stat(program, &file) ||
+	       mount.st_dev != file.st_dev;
+}
+
 static int upgrade(const char *path, const char *program)
 {
 	struct control_upgrade upgrade = {0};
@@ -58,6 +72,11 @@ static int upgrade(const char *path, const char *program)
 	if (strlen(program) >= sizeof(upgrade.program))
 		return ctl_complain(EXIT_WRONG, "%s: %s", program,
 				    strerror(ENAMETOOLONG));
+	if (!lies_elsewhere(path, program))
+		return ctl_complain(EXIT_WRONG,
+				    "%s: is in what it would serve: "
+				    "copy it out of %s first",
+				    program, path);
 	strcpy(upgrade.program, program);
 	error = ctl_ask(path, CONTROL_STAT, &stat);
 	if (!error)

@@ -57,6 +57,14 @@ if [ "$(id -u)" = 0 ]; then
 		--regid=65534 --clear-groups "$CTL" upgrade "$MNT"
 fi
 
+# It could not be read while nobody serves.
+cp "$ZRAMFS" "$MNT/inside"
+refuses "nor may the program lie in the mount" timeout 20 \
+	"$CTL" upgrade "$MNT" --binary "$MNT/inside"
+check "which says so" grep -q 'copy it out of' \
+	<("$CTL" upgrade "$MNT" --binary "$MNT/inside" 2>&1)
+rm "$MNT/inside"
+
 # Says the right thing, and then does not work.
 cat >"$TEST_DIR/broken" <<-END
 	#!/bin/sh
