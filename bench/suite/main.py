@@ -77,6 +77,10 @@ class Run:
     def prepare(self):
         if not command.find("fio"):
             sys.exit("bench: fio is missing: see contrib/packages-bench")
+        for name in ("codec_speed", "exchange", "names", "nullfs", "walk"):
+            if not os.path.exists(self.place.program(f"bench/{name}")):
+                sys.exit(f"bench: {self.place.program('bench')}/{name} is "
+                         "missing: make bench-programs builds it")
         for source in self.sources:
             source.prepare(self.place.scratch)
         options = self.options
@@ -346,7 +350,9 @@ def parse(arguments):
                         help=f"only these of {', '.join(rivals.ALL)}")
     parser.add_argument("--exchange", metavar="NS", type=float, default=0,
                         help="only while two processors exchange a cache "
-                        "line in at most so many nanoseconds")
+                        "line in at most so many nanoseconds: wait for "
+                        "that, a minute at most, and leave out what was "
+                        "measured otherwise three times")
     parser.add_argument("--list", action="store_true",
                         help="show the workloads, measure nothing")
     options = parser.parse_args(arguments)
@@ -355,6 +361,14 @@ def parse(arguments):
     unknown = set((options.targets or "").split(",")) - {"", *rivals.ALL}
     if unknown:
         parser.error(f"no such target: {', '.join(sorted(unknown))}")
+    if options.rounds < 0:
+        parser.error(f"--rounds {options.rounds}: want 1 or more")
+    if not 0 <= options.exchange < 1e6:
+        parser.error(f"--exchange {options.exchange}: want nanoseconds")
+    try:
+        re.compile(options.only or "")
+    except re.error as error:
+        parser.error(f"--only {options.only}: {error}")
     return options
 
 

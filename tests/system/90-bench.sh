@@ -45,6 +45,14 @@ check "a small run" bench --only '^names-1$'
 check "it has figures" figures
 check "a table" grep -q "names create" "$OUT/bench.txt"
 refuses "a workload that there is not" bench --only nonsense
+for wrong in --rounds=-1 --exchange=-5 --exchange=nan '--only=('; do
+	refuses "bench/run $wrong" bench --list "$wrong"
+	check "which names it: $wrong" grep -q "error: ${wrong%%=*}" \
+		<(bench --list "$wrong" 2>&1)
+done
+check "without its programs it says how to build them" \
+	grep -q "make bench-programs builds it" \
+	<(bench --list --build "$TEST_DIR" 2>&1)
 check "nothing is left behind" test -z "$(left_behind)"
 
 bench/run "${ARGUMENTS[@]}" --only '^stream$' >"$TEST_DIR/interrupted" 2>&1 &
