@@ -52,15 +52,15 @@ static int await_worker(const char *path, uint32_t old)
 }
 
 /*
- * The kernel would ask the new program for its own pages, before it runs.
- * True also when it cannot be told: then the daemon will find what is wrong.
+ * Then the kernel would ask the new program for its own pages, before it runs.
+ * False when it cannot be told: the daemon will find what is wrong.
  */
-static bool lies_elsewhere(const char *path, const char *program)
+static bool lies_within(const char *path, const char *program)
 {
 	struct stat mount, file;
 
-	return stat(path, &mount) || stat(program, &file) ||
-	       mount.st_dev != file.st_dev;
+	return !stat(path, &mount) && !stat(program, &file) &&
+	       mount.st_dev == file.st_dev;
 }
 
 static int upgrade(const char *path, const char *program)
@@ -72,7 +72,7 @@ static int upgrade(const char *path, const char *program)
 	if (strlen(program) >= sizeof(upgrade.program))
 		return ctl_complain(EXIT_WRONG, "%s: %s", program,
 				    strerror(ENAMETOOLONG));
-	if (!lies_elsewhere(path, program))
+	if (lies_within(path, program))
 		return ctl_complain(EXIT_WRONG,
 				    "%s: is in what it would serve: "
 				    "copy it out of %s first",

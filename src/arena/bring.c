@@ -63,17 +63,16 @@ static void hold(struct region *region, const struct brought *brought)
 	region->nr_held++;
 }
 
-static bool populate_run(const struct region *region, uint64_t first,
-			 uint64_t nr)
+static bool populate_run(const struct region *region, const struct pagerun *run)
 {
-	return !nr || !madvise(region->base + first * PAGE_SIZE, nr * PAGE_SIZE,
-			       MADV_POPULATE_WRITE);
+	return !run->nr || !madvise(region->base + run->first * PAGE_SIZE,
+				    run->nr * PAGE_SIZE, MADV_POPULATE_WRITE);
 }
 
 /* All that were chosen, neighbours together. */
 static bool populate(const struct region *region, const struct brought *brought)
 {
-	uint64_t first = 0, nr = 0; /* run of pages without memory yet */
+	struct pagerun run = {0, 0}; /* of pages without memory yet */
 
 	for (unsigned int i = 0; i < BATCH_WORDS; i++) {
 		uint64_t base = (uint64_t)(brought->word + i) * WORD_PAGES;
@@ -81,16 +80,14 @@ static bool populate(const struct region *region, const struct brought *brought)
 
 		for (; (length = pagemap_run(brought->take[i], &page));
 		     page += length) {
-			if (base + page != first + nr) {
-				if (!populate_run(region, first, nr))
-					return false;
-				first = base + page;
-				nr = 0;
-			}
-			nr += length;
+			if (pagerun_extend(&run, base + page, length))
+				continue;
+			if (!populate_run(region, &run))
+				return false;
+			run = (struct pagerun){base + page, length};
 		}
 	}
-	return populate_run(region, first, nr);
+	return populate_run(region, &run);
 }
 
 /*

@@ -71,6 +71,22 @@ static inline unsigned int pagemap_run(uint64_t bits, unsigned int *page)
 	return rest ? (unsigned int)__builtin_ctzll(rest) : WORD_PAGES;
 }
 
+/* Pages that follow each other, also across words. None: nr is 0. */
+struct pagerun {
+	uint64_t first;
+	uint64_t nr;
+};
+
+/* True when the pages follow the run, and are its last from now on. */
+static inline bool pagerun_extend(struct pagerun *run, uint64_t page,
+				  unsigned int nr)
+{
+	if (page != run->first + run->nr)
+		return false;
+	run->nr += nr;
+	return true;
+}
+
 /* The bits of nr pages from page on in their word. */
 static inline uint64_t pagemap_mask(uint32_t page, unsigned int nr)
 {

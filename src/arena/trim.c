@@ -182,11 +182,20 @@ static void fill_batch(struct region *region, struct batch *batch,
 	pthread_mutex_unlock(&region->lock);
 }
 
+static int punch_run(const struct arena *arena, const struct region *region,
+		     const struct pagerun *run)
+{
+	return run->nr ? arena_punch(arena,
+				     region->offset + run->first * PAGE_SIZE,
+				     run->nr * PAGE_SIZE)
+		       : 0;
+}
+
 /* Punch all pages of the batch, neighbours together, then empty frames. */
 static int punch_batch(struct arena *arena, struct region *region,
 		       const struct batch *batch)
 {
-	uint64_t first = 0, nr = 0; /* run of pages not yet punched */
+	struct pagerun run = {0, 0}; /* of pages not yet punched */
 	int err = 0;
 
 	for (unsigned int i = 0; i < batch->nr * GROUP_WORDS && !err; i++) {
@@ -198,24 +207,14 @@ static int punch_batch(struct arena *arena, struct region *region,
 
 		for (; !err && (length = pagemap_run(take, &page));
 		     page += length) {
-			uint64_t start = base + page;
-
-			if (nr && start == first + nr) {
-				nr += length;
+			if (pagerun_extend(&run, base + page, length))
 				continue;
-			}
-			if (nr)
-				err = arena_punch(arena,
-						  region->offset +
-							  first * PAGE_SIZE,
-						  nr * PAGE_SIZE);
-			first = start;
-			nr = length;
+			err = punch_run(arena, region, &run);
+			run = (struct pagerun){base + page, length};
 		}
 	}
-	if (!err && nr)
-		err = arena_punch(arena, region->offset + first * PAGE_SIZE,
-				  nr * PAGE_SIZE);
+	if (!err)
+		err = punch_run(arena, region, &run);
 	for (unsigned int i = 0; i < batch->nr && !err; i++)
 		if (batch->group[i].frames)
 			err = arena_punch(
