@@ -118,7 +118,7 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(LIBRARY)
 tests: all $(if $(FAULTS),,faults) $(UNIT_TESTS) $(SYSTEM_HELPERS) $(FUZZERS) \
 	$(BENCH_PROGRAMS)
 
-bench-programs: $(BENCH_PROGRAMS)
+bench-programs: all $(BENCH_PROGRAMS)
 
 check: tests
 	@BUILD=$(BUILD) tests/run unit system
@@ -144,7 +144,7 @@ tsan:
 # The figures: see bench/run --help. OUT=, ROUNDS=, JOBS=, ONLY=regex, QUICK=1,
 # EXCHANGE=NS.
 OUT ?= $(BUILD)/bench
-bench: all bench-programs
+bench: bench-programs
 	bench/run --build $(BUILD) --out $(OUT) $(if $(QUICK),--quick) \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JOBS),--jobs $(JOBS)) \
 		$(if $(ONLY),--only '$(ONLY)') \

@@ -184,17 +184,17 @@ class Exchange(unittest.TestCase):
 
     def test_what_was_measured_far_apart_is_measured_again(self):
         self.assertEqual(
-            self.run_one(10, 5, 5, 30, 5, 5, 6),
+            self.run_one(10, 5, 30, 5, 6),
             [{"r": [2], "exchange of a line": [6]}, 2])
         self.assertEqual(self.skipped, [])
 
     def test_but_not_for_ever(self):
-        self.assertEqual(self.run_one(10, *[5, 5, 30] * exchange.ATTEMPTS),
+        self.assertEqual(self.run_one(10, *[5, 30] * exchange.ATTEMPTS),
                          [{}, exchange.ATTEMPTS])
         self.assertEqual(len(self.skipped), 1)
 
     def test_one_processor_has_no_distance(self):
-        self.assertEqual(self.run_one(10, None, None, None),
+        self.assertEqual(self.run_one(10, None, None),
                          [{"r": [1]}, 1])
 
 

@@ -24,12 +24,13 @@ def line_ns(place):
         return None
 
 
-def wait(place, most):
-    """Until a line takes at most so long. False when it does not come to
-    that."""
+def line_ns_soon(place, most):
+    """The same, as soon as it is at most so much; what it is after a while
+    when it does not come to that. most 0: at once."""
     deadline = time.monotonic() + PATIENCE
-    while (line_ns(place) or 0) > most:
-        if time.monotonic() >= deadline:
-            return False
+    while True:
+        apart = line_ns(place)
+        if not most or not apart or apart <= most or \
+                time.monotonic() >= deadline:
+            return apart
         time.sleep(1)
-    return True

@@ -50,7 +50,11 @@ class Place:
         command.run("rm", "-rf", "--one-file-system", self.root)
 
     def program(self, name):
-        return os.path.join(self.build, name)
+        path = os.path.join(self.build, name)
+        if not os.path.exists(path):
+            sys.exit(f"bench: {path} is missing: make bench-programs builds "
+                     "it")
+        return path
 
 
 class Run:
@@ -77,10 +81,6 @@ class Run:
     def prepare(self):
         if not command.find("fio"):
             sys.exit("bench: fio is missing: see contrib/packages-bench")
-        for name in ("codec_speed", "exchange", "names", "nullfs", "walk"):
-            if not os.path.exists(self.place.program(f"bench/{name}")):
-                sys.exit(f"bench: {self.place.program('bench')}/{name} is "
-                         "missing: make bench-programs builds it")
         for source in self.sources:
             source.prepare(self.place.scratch)
         options = self.options
@@ -165,11 +165,11 @@ class Run:
         apart."""
         most = self.options.exchange
         for _ in range(exchange.ATTEMPTS):
-            if most and not exchange.wait(self.place, most):
+            before = exchange.line_ns_soon(self.place, most)
+            if most and before and before > most:
                 break
-            apart = exchange.line_ns(self.place)
             steps = self._measure(workload, target, number)
-            apart = max((ns for ns in (apart, exchange.line_ns(self.place))
+            apart = max((ns for ns in (before, exchange.line_ns(self.place))
                          if ns), default=None)
             if not most or not apart or apart <= most:
                 self._keep(workload, target, number, steps, apart)
