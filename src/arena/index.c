@@ -152,6 +152,16 @@ void index_prefetch(const struct index *index, uint32_t hash)
 	__builtin_prefetch(bucket_of(index, hash));
 }
 
+/* Relaxed: whatever record it was, fetching it is harmless. */
+void index_prefetch_first(const struct index *index, uint32_t hash)
+{
+	uint32_t record =
+		__atomic_load_n(bucket_of(index, hash), __ATOMIC_RELAXED);
+
+	if (record != SLAB_NONE)
+		__builtin_prefetch(link_of(index, record));
+}
+
 void index_insert(struct index *index, uint32_t hash, uint32_t record)
 {
 	uint32_t *bucket = bucket_of(index, hash);

@@ -55,6 +55,9 @@ uint32_t index_first(const struct index *index, uint32_t hash);
 /* This hash will soon be looked for. Needs no lock. */
 void index_prefetch(const struct index *index, uint32_t hash);
 
+/* And so will its chain's first record. Needs no lock. */
+void index_prefetch_first(const struct index *index, uint32_t hash);
+
 /* Put a record in front of its chain. Cannot fail. */
 void index_insert(struct index *index, uint32_t hash, uint32_t record);
 

@@ -54,16 +54,19 @@ void write_drop(struct write *write)
 
 int write_put_whole_pages(struct write *write)
 {
-	uint64_t index;
-	int err = 0;
+	uint64_t first = write->first, last = write->last;
 
-	for (index = write->first; !err && index <= write->last; index++)
-		if (write_to(write, index) - write_from(write, index) ==
-		    PAGE_SIZE)
-			err = store_put(write->fs->store,
-					write_data(write, index), 0,
-					write_ref(write, index));
-	return err;
+	/* Only the first and the last can be partial, and they may be one. */
+	if (write_to(write, first) - write_from(write, first) < PAGE_SIZE)
+		first++;
+	if (last >= first &&
+	    write_to(write, last) - write_from(write, last) < PAGE_SIZE)
+		last--;
+	if (first > last)
+		return 0;
+	return store_put_all(write->fs->store, write_data(write, first),
+			     (unsigned int)(last - first + 1), 0,
+			     write_ref(write, first));
 }
 
 /* cell: the base, NULL for none. */

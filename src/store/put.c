@@ -18,6 +18,16 @@
 /* How often a writer that lost a race for the same new page looks again. */
 #define TWIN_ATTEMPTS 3
 
+/* So many pages are looked at before the first of them is put. */
+#define PUT_AHEAD 8
+
+/* What is known of a page that is to be put. */
+struct page_ahead {
+	bool one_word;
+	uint32_t checksum; /* if it is not */
+	uint64_t word;	   /* if it is */
+};
+
 /* A page to put lies in somebody's buffer, anywhere. */
 typedef uint64_t unaligned_word __attribute__((aligned(1)));
 
@@ -165,20 +175,14 @@ static int put_new(struct store *store, struct store_thread *thread,
 	return 0;
 }
 
-int store_put(struct store *store, const void *page, unsigned int flags,
-	      store_ref *ref)
+static int put_page(struct store *store, struct store_thread *thread,
+		    const void *page, uint32_t checksum, unsigned int flags,
+		    store_ref *ref)
 {
-	struct store_thread *thread = store_thread(store);
 	unsigned int attempt = 0;
-	uint32_t checksum, slot, head = SLAB_NONE;
-	uint64_t word;
+	uint32_t slot, head = SLAB_NONE;
 	int ret;
 
-	store_count(store, COUNT_PUTS, 1);
-	if (page_is_one_word(page, &word))
-		return store_fill(store, word, ref);
-
-	checksum = store_checksum(store, page);
 	do {
 		if (store->index &&
 		    dedup_find(store, thread, page, checksum, &slot, &head))
@@ -193,4 +197,66 @@ int store_put(struct store *store, const void *page, unsigned int flags,
 	store_count(store, COUNT_OBJECT_REFERENCES, 1);
 	*ref = reference_to_object(slot);
 	return 0;
+}
+
+int store_put(struct store *store, const void *page, unsigned int flags,
+	      store_ref *ref)
+{
+	uint64_t word;
+
+	store_count(store, COUNT_PUTS, 1);
+	if (page_is_one_word(page, &word))
+		return store_fill(store, word, ref);
+	return put_page(store, store_thread(store), page,
+			store_checksum(store, page), flags, ref);
+}
+
+/*
+ * What the index has for a page is seldom in the processor's cache: it is
+ * fetched while the checksums of the pages after it are computed.
+ */
+static void look_ahead(struct store *store, const char *pages, unsigned int nr,
+		       struct page_ahead *ahead)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		const char *page = pages + (size_t)i * PAGE_SIZE;
+
+		ahead[i].one_word = page_is_one_word(page, &ahead[i].word);
+		if (ahead[i].one_word)
+			continue;
+		ahead[i].checksum = store_checksum(store, page);
+		if (store->index)
+			index_prefetch(store->index, ahead[i].checksum);
+	}
+	for (i = 0; i < nr && store->index; i++)
+		if (!ahead[i].one_word)
+			index_prefetch_first(store->index, ahead[i].checksum);
+}
+
+int store_put_all(struct store *store, const void *pages, unsigned int nr,
+		  unsigned int flags, store_ref *ref)
+{
+	struct store_thread *thread = store_thread(store);
+	struct page_ahead ahead[PUT_AHEAD];
+	unsigned int i, in_batch, batch;
+	int ret = 0;
+
+	store_count(store, COUNT_PUTS, nr);
+	for (i = 0; !ret && i < nr; i++) {
+		const char *page = (const char *)pages + (size_t)i * PAGE_SIZE;
+
+		in_batch = i % PUT_AHEAD;
+		batch = nr - i < PUT_AHEAD ? nr - i : PUT_AHEAD;
+		if (!in_batch)
+			look_ahead(store, page, batch, ahead);
+		if (ahead[in_batch].one_word)
+			ret = store_fill(store, ahead[in_batch].word, &ref[i]);
+		else
+			ret = put_page(store, thread, page,
+				       ahead[in_batch].checksum, flags,
+				       &ref[i]);
+	}
+	return ret;
 }

@@ -98,6 +98,14 @@ void store_detach_thread(struct store *store);
 int store_put(struct store *store, const void *page, unsigned int flags,
 	      store_ref *ref);
 
+/*
+ * (T) Keep nr pages that lie one after the other, for less; ref[i] names the
+ * i-th. On an error those before it have been put, and no other ref has
+ * changed.
+ */
+int store_put_all(struct store *store, const void *pages, unsigned int nr,
+		  unsigned int flags, store_ref *ref);
+
 /* The reference of a page that repeats one word; no (T), -ENOSPC as put. */
 int store_fill(struct store *store, uint64_t word, store_ref *ref);
 

@@ -542,6 +542,90 @@ static void at_the_limit_put_fails_and_recovers(void **state)
 	world_end(&world);
 }
 
+/* Of every kind, in no order, more than are looked at together. */
+static void make_mixture(unsigned char *pages, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		unsigned char *page = pages + (size_t)i * PAGE_SIZE;
+
+		if (i % 5 == 1)
+			memset(page, (int)i, PAGE_SIZE);
+		else if (i % 7 == 3)
+			make_page(page, 2);
+		else
+			make_page(page, i);
+	}
+}
+
+static void pages_put_at_once_are_as_if_put_one_by_one(void **state)
+{
+	enum {
+		NR = 45
+	};
+	unsigned char *pages = malloc((size_t)NR * PAGE_SIZE);
+	store_ref ref[NR + 1], alone[NR];
+	struct store_stats stats;
+	struct world world;
+	unsigned int nr, i;
+
+	make_mixture(pages, NR);
+	for (nr = 0; nr <= NR; nr++) {
+		memset(ref, 0, sizeof(ref));
+		world_make(&world, 20 * PAGE_SIZE, 0, true);
+		assert_int_equal(store_put_all(world.store, pages, nr, 0, ref),
+				 0);
+		assert_int_equal(ref[nr], STORE_HOLE);
+		store_stats(world.store, &stats);
+		assert_int_equal(stats.puts, nr);
+		for (i = 0; i < nr; i++) {
+			const unsigned char *page =
+				pages + (size_t)i * PAGE_SIZE;
+
+			expect_page(&world, ref[i], page);
+			assert_int_equal(
+				store_put(world.store, page, 0, &alone[i]), 0);
+			assert_int_equal(alone[i], ref[i]);
+			store_drop(world.store, alone[i]);
+		}
+		assert_int_equal(check_claims(&world, ref, nr), 0);
+		store_drop_all(world.store, ref, nr);
+		assert_int_equal(check_claims(&world, NULL, 0), 0);
+		world_end(&world);
+	}
+	free(pages);
+}
+
+static void at_the_limit_put_at_once_keeps_those_before(void **state)
+{
+	enum {
+		NR = 4096
+	};
+	unsigned char *pages = malloc((size_t)NR * PAGE_SIZE);
+	store_ref *ref = calloc(NR, sizeof(*ref));
+	struct world world;
+	unsigned int i, put = 0;
+
+	for (i = 0; i < NR; i++)
+		make_noise(pages + (size_t)i * PAGE_SIZE, i);
+	world_make(&world, 4 * MIB, 8 * MIB, true);
+	assert_int_equal(store_put_all(world.store, pages, NR, 0, ref),
+			 -ENOSPC);
+	while (put < NR && ref[put] != STORE_HOLE)
+		put++;
+	assert_in_range(put, 1024, NR - 1);
+	for (i = 0; i < put; i++)
+		expect_page(&world, ref[i], pages + (size_t)i * PAGE_SIZE);
+	for (i = put; i < NR; i++)
+		assert_int_equal(ref[i], STORE_HOLE);
+	assert_int_equal(check_claims(&world, ref, put), 0);
+	store_drop_all(world.store, ref, put);
+	world_end(&world);
+	free(pages);
+	free(ref);
+}
+
 static void attach_rebuilds_what_was_derived(void **state)
 {
 	struct store_config config = {
@@ -847,7 +931,9 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(reference_to_nothing_is_an_error),
 	cmocka_unit_test(shared_reference_lives_until_the_last_drop),
 	cmocka_unit_test(page_with_all_references_is_stored_again),
+	cmocka_unit_test(pages_put_at_once_are_as_if_put_one_by_one),
 	cmocka_unit_test(at_the_limit_put_fails_and_recovers),
+	cmocka_unit_test(at_the_limit_put_at_once_keeps_those_before),
 	cmocka_unit_test(attach_rebuilds_what_was_derived),
 	cmocka_unit_test(many_references_are_dropped_at_once),
 	cmocka_unit_test(more_threads_than_counters_count_truly),
@@ -859,7 +945,9 @@ static const struct CMUnitTest pool_tests[] = {
 	cmocka_unit_test(equal_pages_are_stored_once_hot_or_compressed),
 	cmocka_unit_test(incompressible_page_is_kept_as_it_is),
 	cmocka_unit_test(full_hot_tier_makes_the_writer_compress),
+	cmocka_unit_test(pages_put_at_once_are_as_if_put_one_by_one),
 	cmocka_unit_test(at_the_limit_put_fails_and_recovers),
+	cmocka_unit_test(at_the_limit_put_at_once_keeps_those_before),
 	cmocka_unit_test(attach_rebuilds_what_was_derived),
 	cmocka_unit_test(threads_put_read_share_and_drop),
 };
