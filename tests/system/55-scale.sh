@@ -18,13 +18,26 @@ linear() {
 	} END { exit worse || NR != 5 }' "$TEST_DIR/many"
 }
 
+many() {
+	# shellcheck disable=SC2046 # numbers
+	"$HELPERS/scale" many "$MNT" "$SCALE_FILES" $((SCALE_FILES / 10)) \
+		$(! on_zramfs || daemon_pids "$MNT") >"$TEST_DIR/many"
+}
+
+# Others may take the machine in the midst of it: not three times.
+linear_once_of_three() {
+	local try
+	for try in 1 2 3; do
+		[ "$try" = 1 ] || many || return 1
+		! linear || return 0
+	done
+	return 1
+}
+
 mount_fs size=2g,nr_inodes=3m
-# shellcheck disable=SC2046 # numbers
-check "$SCALE_FILES files in a directory" eval '"$HELPERS/scale" many "$MNT" \
-	$SCALE_FILES $((SCALE_FILES / 10)) \
-	$(! on_zramfs || daemon_pids "$MNT") >"$TEST_DIR/many"'
+check "$SCALE_FILES files in a directory" many
 note "$(cat "$TEST_DIR/many")"
-check "each takes as long as any other" linear
+check "each takes as long as any other" linear_once_of_three
 check "a thousand levels" "$HELPERS/scale" deep "$MNT" 1000
 check "$SCALE_OPEN open files" "$HELPERS/scale" open "$MNT" "$SCALE_OPEN"
 equal "nothing is left" "$(ls "$MNT")" ""
