@@ -245,9 +245,11 @@ static int upgrade(struct service *service, struct control_upgrade *upgrade)
 			 "the program's full name is needed");
 		return -EINVAL;
 	}
-	if (service->link < 0) {
+	if (service->link < 0 ||
+	    atomic_load_explicit(&service->keeper_gone, memory_order_relaxed)) {
 		snprintf(upgrade->message, sizeof(upgrade->message),
-			 "there is no keeper to start another program");
+			 "there is no keeper %sto start another program",
+			 service->link < 0 ? "" : "any more ");
 		return -ENOTSUP;
 	}
 	error = upgrade_check(upgrade->program, upgrade->message,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "control.h"
@@ -33,19 +34,27 @@ static char *default_program(void)
 	return program;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
 /* Until another worker answers: 0, or -1 after UPGRADE_MS. */
 static int await_worker(const char *path, uint32_t old)
 {
+	const int64_t until = now_ms() + UPGRADE_MS;
 	struct control_stat stat;
-	unsigned int i;
 
-	for (i = 0; i < UPGRADE_MS / UPGRADE_POLL_MS; i++) {
+	do {
 		if (ctl_ask(path, CONTROL_STAT, &stat))
 			return -1;
 		if (stat.pid != old)
 			return 0;
 		usleep(UPGRADE_POLL_MS * 1000);
-	}
+	} while (now_ms() < until);
 	ctl_complain(EXIT_WRONG,
 		     "%s: the old program serves still; see the log", path);
 	return -1;

@@ -75,7 +75,7 @@ static void be_worker(struct keeper *keeper, int link)
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_UNBLOCK, &child, NULL);
 	close(keeper->signals);
-	prctl(PR_SET_NAME, "zramfs-worker");
+	prctl(PR_SET_NAME, KEEPER_WORKER_NAME);
 	if (keeper->program >= 0)
 		keeper->config->become(keeper->config->context, keeper->program,
 				       link);

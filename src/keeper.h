@@ -29,6 +29,9 @@
 #define KEEPER_DEATHS	      3
 #define KEEPER_DEATHS_SECONDS 10
 
+/* What a worker under a keeper is called, as ps and top show it. */
+#define KEEPER_WORKER_NAME "zramfs-worker"
+
 /* What a worker says through its link: the first byte of a message. */
 enum keeper_message {
 	KEEPER_READY = 'r',  /* it serves; only the first has to say so */

@@ -180,7 +180,7 @@ static const struct own_option {
 	{"mem_limit", set_mem_limit, SIZE_RIGHT "no limit"},
 	{"hot", set_hot, SIZE_RIGHT "no hot tier"},
 	{"nr_inodes", set_nr_inodes,
-	 "a whole number, k, m or g may follow; 0 for no bound"},
+	 "a whole number, k, m, g or t may follow; 0 for no bound"},
 	{"mode", set_mode, "an octal number from 0 to 7777"},
 	{"uid", set_uid, ID_RIGHT},
 	{"gid", set_gid, ID_RIGHT},

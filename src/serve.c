@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "block.h"
@@ -110,6 +111,8 @@ int serve_on(struct service *service, const struct options *options,
 	service->pipe[0] = descriptors->pipe[0];
 	service->pipe[1] = descriptors->pipe[1];
 	snprintf(where, sizeof(where), "/dev/fd/%d", descriptors->fuse);
+	/* Starting this program has called it after its file. */
+	prctl(PR_SET_NAME, KEEPER_WORKER_NAME);
 	keep_heap_small();
 	if (!options->foreground)
 		log_to_syslog();

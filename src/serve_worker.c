@@ -196,6 +196,8 @@ static bool on_link(void *userdata)
 	log_line(LOG_WARNING,
 		 "the keeper is gone: serving on, but for no longer than this "
 		 "process lives");
+	atomic_store_explicit(&service->keeper_gone, true,
+			      memory_order_relaxed);
 	transport_own(service->transport);
 	return false;
 }

@@ -28,6 +28,8 @@ struct service {
 	int ledger_fd;
 	int pipe[2];	   /* of the ledger; -1: it does without */
 	int link;	   /* to the keeper; -1: none */
+	/* It has died meanwhile; relaxed: nothing else comes with it. */
+	atomic_bool keeper_gone;
 	bool handing_over; /* this worker ends for another program */
 	struct ledger ledger;
 	struct arena *arena;

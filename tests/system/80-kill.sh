@@ -150,6 +150,9 @@ check "a mount to lose its keeper" "$ZRAMFS" "$MNT"
 echo text >"$MNT/file"
 kill -KILL "$(keeper_of "$MNT")"
 equal "without its keeper, the worker serves on" "$(cat "$MNT/file")" text
+message=$("$CTL" upgrade "$MNT" 2>&1)
+equal "and is not upgraded any more, which it says" "$? $message" \
+	"1 zramfsctl: $MNT: not upgraded: there is no keeper any more to start another program"
 pid=$(worker_of "$MNT")
 kill -TERM "$pid"
 for ((i = 0; i < 100; i++)); do

@@ -21,6 +21,7 @@ pid=$(stat_of pid)
 check "upgrade, its arguments in any order" "$CTL" upgrade --binary "$next" "$MNT"
 refuses "another worker serves" [ "$(stat_of pid)" = "$pid" ]
 equal "it is the other program" "$(readlink "/proc/$(stat_of pid)/exe")" "$next"
+equal "and called as workers are" "$(cat "/proc/$(stat_of pid)/comm")" zramfs-worker
 check "under the same keeper" kill -0 "$KEEPER"
 check "all data is there" diff "$TEST_DIR/sums" <(sums "$MNT/src")
 equal "an open file, too" "$(cat <&8)" open
