@@ -320,6 +320,9 @@ quickstart() {
 equal "quickstart by a user, with all installed, mounts" \
 	"$(quickstart installed "$QUICK/mine/z" -o size=1m | grep '^as')" \
 	"as user: zramfs $QUICK/mine/z -o size=1m"
+fails "quickstart with two mount points" 1 'only -o .* not ' \
+	quickstart installed "$QUICK/mine/a" "$QUICK/mine/b"
+refuses "... makes neither" ls -d "$QUICK/mine/a"
 fails "quickstart by a user, with packages missing, names them" 1 \
 	'run as root, or install sudo: these packages .* gcc ' \
 	quickstart not-installed "$QUICK/mine/z"
