@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ops.c - the table of operations; names and attributes. See ops.h.
+ * ops.c - the table of operations, and names. See ops.h.
  *
  * A reply fails only when the connection is gone, and with it all that the
  * kernel has looked up: results of fuse_reply_...() have no consequence.
@@ -8,11 +8,8 @@
 #include "ops_private.h"
 
 #include <errno.h>
-#include <linux/capability.h>
-#include <linux/fuse.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "log.h"
 
@@ -31,21 +28,6 @@ void ops_reply_error(fuse_req_t req, int error)
 	fuse_reply_err(req, -error);
 }
 
-/*
- * The kernel may ask for attributes that have run out before it reads from its
- * page cache: so they do when atime has to move then. See op_getattr().
- */
-static double attr_timeout(fuse_req_t req, fuse_ino_t ino)
-{
-	const struct service *service = ops_service(req);
-	double holds;
-
-	if (!service->noopen || service->noatime)
-		return OPS_TIMEOUT;
-	holds = fs_atime_holds(service->fs, ino);
-	return holds < OPS_TIMEOUT ? holds : OPS_TIMEOUT;
-}
-
 void ops_entry(fuse_req_t req, const struct fs_entry *from,
 	       struct fuse_entry_param *to)
 {
@@ -53,7 +35,7 @@ void ops_entry(fuse_req_t req, const struct fs_entry *from,
 	to->ino = from->ino;
 	to->generation = from->generation;
 	to->attr = from->attr;
-	to->attr_timeout = attr_timeout(req, from->ino);
+	to->attr_timeout = ops_attr_timeout(req, from->ino);
 	to->entry_timeout = OPS_TIMEOUT;
 }
 
@@ -224,140 +206,7 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 				       new_parent, new_name, flags));
 }
 
-/* --- attributes -------------------------------------------------------- */
-
-static void reply_attr(fuse_req_t req, fuse_ino_t ino, const struct stat *attr)
-{
-	fuse_reply_attr(req, attr, attr_timeout(req, ino));
-}
-
-/*
- * By descriptor (fi is there), the kernel asks before a read(2) that gets to
- * the end of the file, if attributes have run out; the page cache may answer
- * the read itself. For a moved atime to be among them, it moves first.
- *
- * With FUSE_AUTO_INVAL_DATA it would ask before any read(2); but it would also
- * drop a file's pages from its cache after each write, for mtime has changed.
- */
-static void op_getattr(fuse_req_t req, fuse_ino_t ino,
-		       struct fuse_file_info *fi)
-{
-	struct stat attr;
-	int error;
-
-	if (fi && attr_timeout(req, ino) == 0 && ops_is_reading(req))
-		ops_accessed(req, ino);
-	error = fs_getattr(ops_fs(req), ino, &attr);
-	if (error)
-		ops_reply_error(req, error);
-	else
-		reply_attr(req, ino, &attr);
-}
-
-/*
- * The kernel leaves it to us to take suid away when the owner changes. It
- * also does for chown(-1, -1), which comes as a request to set nothing, or
- * ctime alone; and before fallocate(2) and copy_file_range(2), which comes as
- * a request to set nothing, too.
- */
-static bool sets_nothing(unsigned int valid)
-{
-	return !(valid & (FATTR_MODE | FATTR_UID | FATTR_GID | FATTR_SIZE |
-			  FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW |
-			  FATTR_MTIME_NOW));
-}
-
-/*
- * Setting nothing, when that takes bits away, is for the owner, and for those
- * who write. The kernel checks this for other filesystems, but for FUSE after
- * it has dropped what it would check. An ACL that lets somebody write shows in
- * the group's bits: so it is enough to look at the mode.
- */
-static int may_set_nothing(fuse_req_t req, fuse_ino_t ino)
-{
-	const struct fuse_ctx *context = fuse_req_ctx(req);
-	struct stat attr;
-	int error;
-
-	error = fs_getattr(ops_fs(req), ino, &attr);
-	if (error || S_ISDIR(attr.st_mode) ||
-	    !(attr.st_mode & (S_ISUID | S_ISGID)))
-		return error;
-	if (context->uid == attr.st_uid ||
-	    (attr.st_mode & (S_IWGRP | S_IWOTH)) ||
-	    ops_is_capable(req, CAP_FOWNER))
-		return 0;
-	return -EPERM;
-}
-
-/*
- * open(2) with O_TRUNC of a file that is empty, where the kernel asks for that
- * apart: unlike truncate(2), which looks the same, it is a modification.
- */
-static bool is_truncating_open(fuse_req_t req, fuse_ino_t ino,
-			       unsigned int valid)
-{
-	struct stat attr;
-
-	return ops_service(req)->noopen &&
-	       (valid & (FATTR_SIZE | FATTR_FH)) == FATTR_SIZE &&
-	       !fs_getattr(ops_fs(req), ino, &attr) && !attr.st_size &&
-	       ops_system_call(req, NULL) != SYS_truncate;
-}
-
-static unsigned int setattr_valid(unsigned int from)
-{
-	static const struct {
-		unsigned int fuse;
-		unsigned int fs;
-	} bits[] = {
-		{FATTR_MODE, FS_SET_MODE},
-		{FATTR_UID, FS_SET_UID},
-		{FATTR_GID, FS_SET_GID},
-		{FATTR_SIZE, FS_SET_SIZE},
-		{FATTR_ATIME, FS_SET_ATIME},
-		{FATTR_MTIME, FS_SET_MTIME},
-		{FATTR_ATIME_NOW, FS_SET_ATIME_NOW},
-		{FATTR_MTIME_NOW, FS_SET_MTIME_NOW},
-		{FATTR_CTIME, FS_SET_CTIME},
-	};
-	unsigned int valid = 0;
-	size_t i;
-
-	for (i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
-		if (from & bits[i].fuse)
-			valid |= bits[i].fs;
-	/* A "now" bit comes with its plain one. */
-	if (valid & FS_SET_ATIME_NOW)
-		valid &= ~FS_SET_ATIME;
-	if (valid & FS_SET_MTIME_NOW)
-		valid &= ~FS_SET_MTIME;
-	return valid;
-}
-
-static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
-		       int to_set, struct fuse_file_info *fi)
-{
-	unsigned int valid = setattr_valid(to_set);
-	bool nothing = sets_nothing(to_set);
-	struct stat result;
-	int error;
-
-	error = ops_may_setattr(req, ino, to_set, fi != NULL);
-	if (!error && nothing)
-		error = may_set_nothing(req, ino);
-	if (is_truncating_open(req, ino, to_set))
-		valid |= FS_SET_MTIME_NOW;
-	if (request_current()->kill_priv || nothing ||
-	    (to_set & (FATTR_UID | FATTR_GID)))
-		valid |= FS_SET_KILL_PRIV | ops_kill_sgid(req, ino);
-	if (!error)
-		error = fs_setattr(ops_fs(req), ino, valid, attr, &result);
-	if (error)
-		ops_reply_error(req, error);
-	else
-		reply_attr(req, ino, &result);
-}
+/* --- the rest ----------------------------------------------------------- */
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
@@ -386,8 +235,8 @@ const struct fuse_lowlevel_ops ops = {
 	.lookup = op_lookup,
 	.forget = op_forget,
 	.forget_multi = op_forget_multi,
-	.getattr = op_getattr,
-	.setattr = op_setattr,
+	.getattr = ops_getattr,
+	.setattr = ops_setattr,
 	.readlink = op_readlink,
 	.mknod = op_mknod,
 	.mkdir = op_mkdir,

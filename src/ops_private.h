@@ -2,11 +2,11 @@
 /*
  * ops_private.h - what the files of the operations share
  *
- * ops.c has the table, the agreement with the kernel, and what concerns names
- * and attributes; ops_file.c what concerns the contents of files and
- * directories; ops_xattr.c extended attributes; ops_caller.c what the kernel
- * does not tell of who asks; ops_flags.c the flags of chattr(1); control.c the
- * ioctls of control.h.
+ * ops.c has the table, the agreement with the kernel, and what concerns names;
+ * ops_attributes.c what concerns attributes; ops_file.c what concerns the
+ * contents of files and directories; ops_xattr.c extended attributes;
+ * ops_caller.c what the kernel does not tell of who asks; ops_flags.c the flags
+ * of chattr(1); control.c the ioctls of control.h.
  */
 #ifndef ZRAMFS_OPS_PRIVATE_H
 #define ZRAMFS_OPS_PRIVATE_H
@@ -108,9 +108,16 @@ static inline void ops_accessed(fuse_req_t req, fuse_ino_t ino)
 /* error: 0 or a negative errno, as fs.h gives them. */
 void ops_reply_error(fuse_req_t req, int error);
 
+/* For how many seconds the kernel may believe an inode's attributes. */
+double ops_attr_timeout(fuse_req_t req, fuse_ino_t ino);
+
 /* From fs.h's terms to FUSE's, with the timeouts. */
 void ops_entry(fuse_req_t req, const struct fs_entry *from,
 	       struct fuse_entry_param *to);
+
+void ops_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void ops_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+		 struct fuse_file_info *fi);
 
 void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		mode_t mode, struct fuse_file_info *fi);

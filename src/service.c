@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysinfo.h>
@@ -210,23 +209,6 @@ static int make(struct service *service, const struct options *options,
 	return 0;
 }
 
-/*
- * In block mode, so much of the limit is for what the filesystem on the device
- * writes over: its own tables above all, which it must not lose.
- */
-#define BLOCK_RESERVE_SHIFT 4
-
-static void set_reserve(struct service *service)
-{
-	struct arena_usage usage;
-
-	if (!service->block)
-		return;
-	arena_usage(service->arena, &usage);
-	fs_set_reserve(service->fs, (unsigned int)(usage.limit / PAGE_SIZE >>
-						   BLOCK_RESERVE_SHIFT));
-}
-
 static void report_line(void *context, const char *line)
 {
 	log_line(LOG_ERR, "recovery: %s", line);
@@ -262,7 +244,7 @@ static int recover(struct service *service, const struct options *options,
 		return explain(error, message, size, "cannot recover");
 	atomic_store_explicit(&service->mem_limit, header->mem_limit,
 			      memory_order_relaxed);
-	set_reserve(service);
+	service_set_reserve(service);
 	log_line(LOG_WARNING,
 		 "recovered in %.1f ms, CPU %.1f ms: %llu inodes, %llu names, "
 		 "%llu pages, %llu damaged",
@@ -329,63 +311,6 @@ void service_stop(struct service *service)
 	if (service->arena)
 		arena_destroy(service->arena);
 	ledger_unmap(&service->ledger);
-}
-
-/* The heap's and the stacks' growth, once all threads have worked. */
-#define PROCESS_GROWTH (1u << 20)
-
-/*
- * What has to be left for others than the arena: the process as it began, the
- * buffers in full, for they are not in that, and what the arena may take beyond
- * its limit for a moment.
- */
-static uint64_t process_needs(struct service *service)
-{
-	uint64_t threads = transport_buffer_bytes(service->transport);
-	uint64_t now = process_memory_bytes();
-
-	if (!service->process_begin)
-		service->process_begin = now;
-	return service->process_begin + threads + PROCESS_GROWTH +
-	       ARENA_RESERVE_PAGES * PAGE_SIZE;
-}
-
-int service_set_mem_limit(struct service *service, uint64_t bytes)
-{
-	uint64_t others = process_needs(service);
-	struct arena_usage usage;
-
-	if (bytes) {
-		arena_usage(service->arena, &usage);
-		if (bytes <= others + usage.fixed)
-			return -EINVAL;
-		arena_set_limit(service->arena, bytes - others);
-	} else {
-		arena_set_limit(service->arena, 0);
-	}
-	set_reserve(service);
-	atomic_store_explicit(&service->mem_limit, bytes, memory_order_relaxed);
-	service->ledger.header->mem_limit = bytes;
-	return 0;
-}
-
-/* With a MiB more, as the process may take that the next time it begins. */
-uint64_t service_least_mem_limit(struct service *service)
-{
-	const uint64_t unit = 1u << 20;
-	struct arena_usage usage;
-
-	arena_usage(service->arena, &usage);
-	return (process_needs(service) + usage.fixed + 2 * unit) / unit * unit;
-}
-
-int service_set_hot(struct service *service, uint64_t bytes)
-{
-	int error = store_set_hot(service->store, bytes);
-
-	if (!error)
-		service->ledger.header->hot = bytes;
-	return error;
 }
 
 int service_attach_thread(void *service)

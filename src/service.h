@@ -72,6 +72,9 @@ void service_stop(struct service *service);
 int service_set_mem_limit(struct service *service, uint64_t bytes);
 uint64_t service_least_mem_limit(struct service *service);
 
+/* In block mode: what the arena's limit leaves to writes over other pages. */
+void service_set_reserve(struct service *service);
+
 /* Change the bound of the hot tier. Errors as store_set_hot(). */
 int service_set_hot(struct service *service, uint64_t bytes);
 

@@ -2,10 +2,11 @@
 /*
  * transport_private.h - what the transport's files share
  *
- * transport.c starts, watches and stops; transport_session.c has libfuse's
- * session and the mount; transport_worker.c is what the worker threads do;
- * transport_receive.c gets them their requests, and memory for these;
- * transport_resume.c takes over from a worker process that has died.
+ * transport.c starts and stops; transport_wait.c watches meanwhile, and waits for
+ * the end; transport_session.c has libfuse's session and the mount;
+ * transport_worker.c is what the worker threads do; transport_receive.c gets
+ * them their requests, and memory for these; transport_resume.c takes over from
+ * a worker process that has died.
  */
 #ifndef ZRAMFS_TRANSPORT_PRIVATE_H
 #define ZRAMFS_TRANSPORT_PRIVATE_H
