@@ -310,8 +310,8 @@ static void test_bad_values(void **state)
 	REJECT("remount is not for zramfs to do: use mount -i -o remount,..., "
 	       "and zramfsctl set for limits",
 	       "/mnt", "-oremount,ro");
-	REJECT("nr_inodes=5% is not possible: use a whole number, k, m or g "
-	       "may follow; 0 for no bound",
+	REJECT("nr_inodes=5% is not possible: use a whole number, k, m, g or "
+	       "t may follow; 0 for no bound",
 	       "/mnt", "-onr_inodes=5%");
 	REJECT("mode=888 is not possible: use an octal number from 0 to 7777",
 	       "/mnt", "-omode=888");
