@@ -14,11 +14,11 @@ pages that differ in their last bytes only; pages whose hashes fall into few
 chains of the index, which a writer who does not know the seed gets by luck
 alone; and pages that are there already.
 
-Where all pages differ the look-up takes 200 ns with warm caches and 300 in a
-daemon, of the 3.4 us that a page of a large write takes. It is misses of the
-caches, for the bucket, its chain, and the bucket that is split in turn. Tried,
-and gained a percent at most: hashing the next page while one is put, so that
-these are fetched ahead of need; buckets split ahead by the housekeeper; slots
+Where all pages differ, what is left of the look-up's cost is 150 to 350 ns of
+the 2.3 us that a page of a large write takes. It was misses of the caches, for
+the bucket, its chain, and the bucket that is split in turn; these are fetched
+ahead of need, for the pages of a write and for the next splits. Tried besides,
+and gained a percent at most: buckets split ahead by the housekeeper; slots
 found without calls. What would help is not to look for each page, but then
 equal pages are missed.
 

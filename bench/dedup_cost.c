@@ -5,7 +5,8 @@
  *	dedup_cost [MIB [ROUNDS]]	256 MiB, 5 rounds
  *
  * Puts pages into a store that looks for equal ones and into one that does
- * not, by turns, in one thread and without a filesystem around it. Prints one
+ * not, by turns, in one thread and without a filesystem around it, as many at
+ * once as a file of that size written by one write would be. Prints one
  * JSON object, with the median of CPU nanoseconds a page (put into the hot
  * tier, compressed into the pool, dropped) and the bytes held for each:
  *
@@ -150,24 +151,18 @@ static double put_all(struct store *store, const unsigned char *pages,
 		      store_ref *ref, size_t count)
 {
 	double start = cpu_ns();
-	size_t i;
+	int error = store_put_all(store, pages, (unsigned int)count, 0, ref);
 
-	for (i = 0; i < count; i++) {
-		int error = store_put(store, pages + i * PAGE_SIZE, 0, &ref[i]);
-
-		if (error)
-			die("put", error);
-	}
+	if (error)
+		die("put", error);
 	return (cpu_ns() - start) / count;
 }
 
 static double drop_all(struct store *store, const store_ref *ref, size_t count)
 {
 	double start = cpu_ns();
-	size_t i;
 
-	for (i = 0; i < count; i++)
-		store_drop(store, ref[i]);
+	store_drop_all(store, ref, (unsigned int)count);
 	return (cpu_ns() - start) / count;
 }
 

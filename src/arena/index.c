@@ -27,8 +27,12 @@
 
 #include "arena/slab.h"
 
-/* How many splits before its turn a record is fetched. */
-#define SPLIT_AHEAD 2
+/*
+ * How many splits before its turn a second record is fetched; the first, which
+ * leads to it, as many before that. With 2, and no second, a page's way through
+ * the index took 150 ns more of some 400.
+ */
+#define SPLIT_AHEAD 4
 
 #define PAGE_BUCKETS (PAGE_SIZE / sizeof(uint32_t))
 
@@ -152,14 +156,17 @@ void index_prefetch(const struct index *index, uint32_t hash)
 	__builtin_prefetch(bucket_of(index, hash));
 }
 
+static void prefetch_record(const struct index *index, uint32_t record)
+{
+	if (record != SLAB_NONE)
+		__builtin_prefetch(link_of(index, record));
+}
+
 /* Relaxed: whatever record it was, fetching it is harmless. */
 void index_prefetch_first(const struct index *index, uint32_t hash)
 {
-	uint32_t record =
-		__atomic_load_n(bucket_of(index, hash), __ATOMIC_RELAXED);
-
-	if (record != SLAB_NONE)
-		__builtin_prefetch(link_of(index, record));
+	prefetch_record(index, __atomic_load_n(bucket_of(index, hash),
+					       __ATOMIC_RELAXED));
 }
 
 void index_insert(struct index *index, uint32_t hash, uint32_t record)
@@ -274,15 +281,27 @@ static void merge(struct index *index, uint64_t n)
 	set_link(end, index->buckets[n]);
 }
 
-/* The first record of what will be split for bucket n, a few splits from now.
- */
-static void prefetch_split(const struct index *index, uint64_t n)
+/* The first record of what will be split for bucket n. Needs no lock. */
+static uint32_t first_to_split(const struct index *index, uint64_t n)
 {
-	uint32_t record = __atomic_load_n(
-		&index->buckets[n - power_above(n + 1) / 2], __ATOMIC_RELAXED);
+	return __atomic_load_n(&index->buckets[n - power_above(n + 1) / 2],
+			       __ATOMIC_RELAXED);
+}
 
-	if (record != SLAB_NONE)
-		__builtin_prefetch(link_of(index, record));
+/*
+ * What will be split a few splits from now: a first record, and the second of
+ * what comes before that. A record may be freed at the same time, and its link
+ * be anything: fetching what it names is harmless.
+ */
+__attribute__((no_sanitize_thread)) static void prefetch_split(
+	const struct index *index, uint64_t n)
+{
+	uint32_t first = first_to_split(index, n + SPLIT_AHEAD);
+
+	prefetch_record(index, first_to_split(index, n + 2 * SPLIT_AHEAD));
+	if (first != SLAB_NONE)
+		prefetch_record(index, __atomic_load_n(link_of(index, first),
+						       __ATOMIC_RELAXED));
 }
 
 static void grow(struct index *index, uint64_t n)
@@ -292,7 +311,7 @@ static void grow(struct index *index, uint64_t n)
 		return;
 	split(index, n);
 	write_relaxed(&index->nr_buckets, n + 1);
-	prefetch_split(index, n + SPLIT_AHEAD);
+	prefetch_split(index, n);
 }
 
 static void shrink(struct index *index, uint64_t n)

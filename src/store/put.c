@@ -19,7 +19,7 @@
 #define TWIN_ATTEMPTS 3
 
 /* So many pages are looked at before the first of them is put. */
-#define PUT_AHEAD 8
+#define PUT_AHEAD 16
 
 /* What is known of a page that is to be put. */
 struct page_ahead {
