@@ -192,7 +192,7 @@ bool buddies_put(struct pool *pool, uint32_t page, unsigned int start,
 		 unsigned int chunks);
 
 /* buddies_compact.c */
-uint64_t buddies_compact(struct pool *pool);
+uint64_t buddies_compact(struct pool *pool, uint64_t enough);
 
 /*
  * Locked: how many pages compaction would free of those with one object, if

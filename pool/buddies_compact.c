@@ -120,7 +120,7 @@ static bool compact_one(struct pool *pool, uint32_t *list)
 }
 
 static uint64_t compact_list(struct pool *pool, struct buddy_lists *lists,
-			     unsigned int room)
+			     unsigned int room, uint64_t enough)
 {
 	uint64_t freed = 0;
 	uint32_t tries;
@@ -128,18 +128,19 @@ static uint64_t compact_list(struct pool *pool, struct buddy_lists *lists,
 	pthread_mutex_lock(&pool->lock);
 	tries = lists->pages[room];
 	pthread_mutex_unlock(&pool->lock);
-	while (tries-- > 0)
+	while (tries-- > 0 && freed < enough)
 		freed += compact_one(pool, &lists->list[room]);
 	return freed;
 }
 
-uint64_t buddies_compact(struct pool *pool)
+uint64_t buddies_compact(struct pool *pool, uint64_t enough)
 {
 	uint64_t freed = 0;
 
 	for (unsigned int count = 1; count < pool->per_page; count++)
-		for (unsigned int room = CHUNKS; room-- > 0;)
-			freed += compact_list(pool, &pool->lists[count], room);
+		for (unsigned int room = CHUNKS; room-- > 0 && freed < enough;)
+			freed += compact_list(pool, &pool->lists[count], room,
+					      enough - freed);
 	return freed;
 }
 

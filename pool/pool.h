@@ -74,8 +74,11 @@ struct pool_ops {
 	void (*free)(struct pool *pool, uint64_t handle, size_t size);
 	/* The object's bytes, contiguous. */
 	void *(*map)(const struct pool *pool, uint64_t handle, size_t size);
-	/* Move objects out of sparse zspages. Returns pages given back. */
-	uint64_t (*compact)(struct pool *pool);
+	/*
+	 * Move objects out of sparse zspages, until about `enough` pages are
+	 * given back or there are none to be won. Returns how many.
+	 */
+	uint64_t (*compact)(struct pool *pool, uint64_t enough);
 	void (*stats)(const struct pool *pool, struct pool_stats *stats);
 	/* Fills up to POOL_CLASSES_MAX; returns how many. */
 	unsigned int (*class_stats)(const struct pool *pool,

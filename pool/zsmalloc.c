@@ -85,6 +85,7 @@ static int zs_create(struct pool **result, struct arena *arena,
 		for (unsigned int group = 0; group <= ZS_FULL; group++)
 			class->list[group] = ARENA_NIL;
 	}
+	pool->home_at = pool->nr_classes - 2;
 	*result = pool;
 	return 0;
 }

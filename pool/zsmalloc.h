@@ -74,6 +74,7 @@ struct pool {
 	unsigned int nr_classes;
 	uint8_t class_of[PAGE_SIZE / ZS_STEP + 1];
 	pthread_mutex_t compact_lock;	  /* one compaction at a time */
+	unsigned int home_at;		  /* class to be emptied; under it */
 	_Atomic uint64_t pages_compacted; /* counters only: relaxed */
 	_Atomic uint64_t objects_moved;
 	struct zs_class classes[POOL_CLASSES_MAX];
@@ -193,11 +194,34 @@ bool zs_move_object(struct pool *pool, struct zs_class *from, uint32_t page,
 uint64_t zs_release(struct pool *pool, const struct zs_class *class,
 		    uint32_t page);
 
+/* What a compaction is to win, and what it has won. */
+struct zs_goal {
+	struct pool *pool;
+	uint64_t enough; /* pages to give back */
+	uint64_t freed;	 /* pages */
+	uint64_t taken;	 /* pages, for strays that come home */
+	uint64_t moved;	 /* objects, of all compactions before */
+};
+
+/*
+ * So many objects moved for each page that would be enough are enough, too:
+ * those of the smallest classes are 100 to a page.
+ */
+#define ZS_MOVES 4
+
+static inline bool zs_is_reached(const struct zs_goal *goal)
+{
+	uint64_t moved = atomic_load_explicit(&goal->pool->objects_moved,
+					      memory_order_relaxed);
+
+	return goal->freed >= goal->enough + goal->taken ||
+	       (moved - goal->moved) / ZS_MOVES >= goal->enough;
+}
+
 /*
  * zsmalloc_home.c: bring strays back to their classes where that is worth it.
- * Returns pages given back; those that it took first go to *taken.
  */
-uint64_t zs_bring_home(struct pool *pool, uint64_t *taken);
+void zs_bring_home(struct zs_goal *goal);
 
 /* Locked: fullest zspage with room, other than `except`; or ARENA_NIL. */
 uint32_t zs_fullest(const struct pool *pool, const struct zs_class *class,
@@ -251,7 +275,9 @@ static inline void zs_clear_bit(struct zs_bitmap *bitmap, unsigned int bit)
 }
 
 /* zsmalloc_compact.c */
-uint64_t zs_compact(struct pool *pool);
+uint64_t zs_compact(struct pool *pool, uint64_t enough);
+/* From a class's emptiest zspages to its fullest. Wants no lock. */
+void zs_gather(struct zs_goal *goal, struct zs_class *class);
 
 /* zsmalloc_map.c */
 int zs_map_create(struct pool *pool, void **map);

@@ -2,14 +2,17 @@
 /*
  * zsmalloc_compact.c - move objects so that whole zspages run empty
  *
- * After strays have been brought home (zsmalloc_home.c), two steps, each for
- * one class after the other:
+ * Three steps, each for one class after the other, those first that give most
+ * back for each object moved; who wants no more than some pages, as while much
+ * is being deleted, gets no further than he needs:
  *
- * gather() moves objects from the emptiest zspages of a class to the fullest,
- * as long as that can free one. Then less than one zspage's worth of free
- * slots is left in the class.
+ * zs_gather() moves objects from the emptiest zspages of a class to the
+ * fullest, as long as that can free one. Then less than one zspage's worth of
+ * free slots is left in the class.
  *
- * spread() sees to that rest. With 160 classes of zspages of up to 12 pages it
+ * zs_bring_home() takes strays back to their classes (zsmalloc_home.c).
+ *
+ * spread() sees to the rest. With 160 classes of zspages of up to 12 pages it
  * is 3 to 10 % of a pool of 20 to 100 MB. But an object fits in any larger
  * class too, for the price of some bytes, and the classes above have free
  * slots of their own: so the last zspage of a class is emptied into those, if
@@ -24,10 +27,11 @@
  * of 40 compactions, it is 2.9, 2.4 and 5.5 % in the end, and would be 3.3,
  * 2.5 and 7.6 % if objects went up only.
  *
- * Neither allocates. Holds a class's lock for one zspage at a time. Ends
- * though owners refuse and other threads allocate and free: gather() tries as
- * many zspages as each group had when it came to it, and spread() goes on in a
- * class only while it frees one, and not more often than there were.
+ * The first and the last allocate nothing. Each holds a class's lock for one
+ * zspage at a time. They end though owners refuse and other threads allocate
+ * and free: zs_gather() tries as many zspages as each group had when it came to
+ * it, and spread() goes on in a class only while it frees one, and not more
+ * often than there were.
  */
 #include <string.h>
 
@@ -110,9 +114,10 @@ static bool gather_zspage(struct pool *pool, struct zs_class *class,
 }
 
 /* One zspage of a group. False when there is nothing to be gained. */
-static bool gather_one(struct pool *pool, struct zs_class *class,
-		       unsigned int group, uint64_t *freed)
+static bool gather_one(struct zs_goal *goal, struct zs_class *class,
+		       unsigned int group)
 {
+	struct pool *pool = goal->pool;
 	uint32_t page = ARENA_NIL;
 	bool empty = false;
 
@@ -126,24 +131,22 @@ static bool gather_one(struct pool *pool, struct zs_class *class,
 	}
 	pthread_mutex_unlock(&class->lock);
 	if (empty)
-		*freed += zs_release(pool, class, page);
+		goal->freed += zs_release(pool, class, page);
 	return page != ARENA_NIL;
 }
 
-static uint64_t gather(struct pool *pool, struct zs_class *class)
+void zs_gather(struct zs_goal *goal, struct zs_class *class)
 {
-	uint64_t freed = 0;
-
 	for (unsigned int group = 0; group < ZS_GROUPS; group++) {
 		uint64_t tries;
 
 		pthread_mutex_lock(&class->lock);
 		tries = class->zspages[group];
 		pthread_mutex_unlock(&class->lock);
-		while (tries-- > 0 && gather_one(pool, class, group, &freed))
+		while (tries-- > 0 && !zs_is_reached(goal) &&
+		       gather_one(goal, class, group))
 			;
 	}
-	return freed;
 }
 
 /* May an object that asks for one class be kept in another? */
@@ -224,9 +227,9 @@ static bool spread_zspage(struct pool *pool, struct zs_class *class,
 }
 
 /* The emptiest zspage. False when it could not be freed. */
-static bool spread_one(struct pool *pool, struct zs_class *class,
-		       uint64_t *freed)
+static bool spread_one(struct zs_goal *goal, struct zs_class *class)
 {
+	struct pool *pool = goal->pool;
 	uint32_t page = ARENA_NIL;
 	bool empty;
 
@@ -237,33 +240,37 @@ static bool spread_one(struct pool *pool, struct zs_class *class,
 	empty = page != ARENA_NIL && spread_zspage(pool, class, page);
 	pthread_mutex_unlock(&class->lock);
 	if (empty)
-		*freed += zs_release(pool, class, page);
+		goal->freed += zs_release(pool, class, page);
 	return empty;
 }
 
-static uint64_t spread(struct pool *pool, struct zs_class *class)
+static void spread(struct zs_goal *goal, struct zs_class *class)
 {
-	uint64_t freed = 0, tries;
+	uint64_t tries;
 
 	pthread_mutex_lock(&class->lock);
 	tries = zs_count_zspages(class) - class->zspages[ZS_FULL];
 	pthread_mutex_unlock(&class->lock);
-	while (tries-- > 0 && spread_one(pool, class, &freed))
+	while (tries-- > 0 && !zs_is_reached(goal) && spread_one(goal, class))
 		;
-	return freed;
 }
 
-uint64_t zs_compact(struct pool *pool)
+uint64_t zs_compact(struct pool *pool, uint64_t enough)
 {
 	unsigned int nr = pool->nr_classes - 1; /* but huge pages */
-	uint64_t freed, taken;
+	struct zs_goal goal = {.pool = pool, .enough = enough};
 
 	pthread_mutex_lock(&pool->compact_lock);
-	freed = zs_bring_home(pool, &taken);
+	goal.moved = atomic_load_explicit(&pool->objects_moved,
+					  memory_order_relaxed);
 	for (unsigned int i = 0; i < nr; i++)
-		freed += gather(pool, &pool->classes[i]);
-	for (unsigned int i = 0; i < nr; i++)
-		freed += spread(pool, &pool->classes[i]);
+		zs_gather(&goal, &pool->classes[i]);
+	/* What follows gives less for each object moved: it can wait. */
+	if (goal.freed < enough / 4) {
+		zs_bring_home(&goal);
+		for (unsigned int i = 0; i < nr; i++)
+			spread(&goal, &pool->classes[i]);
+	}
 	pthread_mutex_unlock(&pool->compact_lock);
-	return freed > taken ? freed - taken : 0;
+	return goal.freed > goal.taken ? goal.freed - goal.taken : 0;
 }

@@ -10,9 +10,11 @@
  * lost so (zstd:3), which this step takes down to what a fresh pool has.
  *
  * Where the strays of a class would fill at least one zspage, it is made for
- * them, and one walk over the classes that have strays moves them in. The
- * zspages they leave are then gather()'s to empty. Memory is taken before any
- * is given back, but never beyond the arena's limit.
+ * them, and a walk over the classes that have strays moves them in, from large
+ * classes to small. What a class has left is gathered before the next one's
+ * turn: when all was walked first, a walk that moved 20,000 strays made holes
+ * of 15 % of the pool for as long as it took, 40 to 100 ms. Memory is taken
+ * before any is given back, but never beyond the arena's limit.
  *
  * Locks: the class that is walked, and then, by trylock since it comes before
  * it in order, the class an object asks for. One zspage for each lock hold.
@@ -20,12 +22,16 @@
 #include "pool/zsmalloc.h"
 
 /* Worth the walk when more than this part of the pool's bytes is lost. */
-#define HOME_SHIFT 7
+#define HOME_SHIFT 8
+
+/* At most so many zspages are ready for strays; see STRETCH_MAX. */
+#define HOMES_MOST 32
 
 struct homes {
+	struct zs_goal *goal;
 	struct pool *pool;
 	uint32_t page[POOL_CLASSES_MAX]; /* a zspage without objects, or NIL */
-	uint64_t taken;			 /* pages */
+	unsigned int nr;		 /* of them, those that there are */
 };
 
 static uint64_t whole_zspages(const struct zs_class *class)
@@ -55,20 +61,39 @@ static bool is_worth_it(struct pool *pool)
 	       there - wanted > stats.object_bytes >> HOME_SHIFT;
 }
 
-/* A zspage for each class whose strays would fill it. Wants no lock. */
-static void make_homes(struct homes *homes)
+/* One that is not needed. Wants no lock. */
+static void leave_home(struct homes *homes, unsigned int index)
+{
+	const struct zs_class *class = &homes->pool->classes[index];
+
+	if (homes->page[index] == ARENA_NIL)
+		return;
+	zs_zspage_destroy(homes->pool, class, homes->page[index]);
+	homes->page[index] = ARENA_NIL;
+	homes->goal->taken -= class->geometry.pages;
+	homes->nr--;
+}
+
+/*
+ * A zspage for each class whose strays would fill it, those first that are
+ * nearest to the class that is emptied now. Wants no lock.
+ */
+static void make_homes(struct homes *homes, unsigned int emptied)
 {
 	struct pool *pool = homes->pool;
 
-	for (unsigned int i = 0; i < pool->nr_classes; i++) {
+	leave_home(homes, emptied);
+	for (unsigned int i = emptied; i-- > 0 && homes->nr < HOMES_MOST;) {
 		struct zs_class *class = &pool->classes[i];
 
 		if (homes->page[i] != ARENA_NIL || whole_zspages(class) == 0)
 			continue;
-		if (zs_zspage_create(pool, class, 0, &homes->page[i]) == 0)
-			homes->taken += class->geometry.pages;
-		else
+		if (zs_zspage_create(pool, class, 0, &homes->page[i])) {
 			homes->page[i] = ARENA_NIL;
+			break;
+		}
+		homes->goal->taken += class->geometry.pages;
+		homes->nr++;
 	}
 }
 
@@ -79,6 +104,8 @@ static uint32_t place_at_home(struct homes *homes, struct zs_class *class)
 
 	if (page == ARENA_NIL) {
 		page = homes->page[class->index];
+		if (page != ARENA_NIL)
+			homes->nr--;
 		homes->page[class->index] = ARENA_NIL;
 	}
 	return page;
@@ -113,7 +140,7 @@ static bool bring_one(struct homes *homes, struct zs_class *from, uint32_t page,
 
 /* The zspage that the group's list has had longest. False: there is none. */
 static bool walk_zspage(struct homes *homes, struct zs_class *class,
-			unsigned int group, uint64_t *freed)
+			unsigned int group)
 {
 	struct pool *pool = homes->pool;
 	struct zs_bitmap live;
@@ -133,7 +160,7 @@ static bool walk_zspage(struct homes *homes, struct zs_class *class,
 	}
 	pthread_mutex_unlock(&class->lock);
 	if (empty)
-		*freed += zs_release(pool, class, page);
+		homes->goal->freed += zs_release(pool, class, page);
 	return page != ARENA_NIL;
 }
 
@@ -141,41 +168,51 @@ static bool walk_zspage(struct homes *homes, struct zs_class *class,
  * From the fullest group down, as zspages that lose objects sink to groups
  * that come later: those are looked at twice, but never without end.
  */
-static uint64_t walk_class(struct homes *homes, struct zs_class *class)
+static void walk_class(struct homes *homes, struct zs_class *class)
 {
-	uint64_t freed = 0;
-
 	for (unsigned int group = ZS_FULL + 1; group-- > 0;) {
 		uint64_t tries;
 
 		pthread_mutex_lock(&class->lock);
 		tries = class->strays ? class->zspages[group] : 0;
 		pthread_mutex_unlock(&class->lock);
-		while (tries-- > 0 && walk_zspage(homes, class, group, &freed))
-			make_homes(homes);
+		while (tries-- > 0 && !zs_is_reached(homes->goal) &&
+		       walk_zspage(homes, class, group))
+			make_homes(homes, class->index);
 	}
-	return freed;
 }
 
-uint64_t zs_bring_home(struct pool *pool, uint64_t *taken)
+/*
+ * What strays leave is gathered class by class, so that there is never more of
+ * it than of one. It begins with the class in which it ended last time.
+ */
+static void empty_classes(struct homes *homes)
 {
-	struct homes homes = {.pool = pool};
-	uint64_t freed = 0;
+	struct pool *pool = homes->pool;
 
-	*taken = 0;
+	for (unsigned int left = pool->nr_classes - 1; left > 0; left--) {
+		struct zs_class *class = &pool->classes[pool->home_at];
+
+		make_homes(homes, class->index);
+		walk_class(homes, class);
+		zs_gather(homes->goal, class);
+		if (zs_is_reached(homes->goal))
+			break;
+		pool->home_at = pool->home_at ? pool->home_at - 1
+					      : pool->nr_classes - 2;
+	}
+}
+
+void zs_bring_home(struct zs_goal *goal)
+{
+	struct pool *pool = goal->pool;
+	struct homes homes = {.goal = goal, .pool = pool};
+
 	if (!is_worth_it(pool))
-		return 0;
+		return;
 	for (unsigned int i = 0; i < pool->nr_classes; i++)
 		homes.page[i] = ARENA_NIL;
-	make_homes(&homes);
-	for (unsigned int i = pool->nr_classes - 1; i-- > 0;)
-		freed += walk_class(&homes, &pool->classes[i]);
-	for (unsigned int i = 0; i < pool->nr_classes; i++) {
-		if (homes.page[i] == ARENA_NIL)
-			continue;
-		zs_zspage_destroy(pool, &pool->classes[i], homes.page[i]);
-		homes.taken -= pool->classes[i].geometry.pages;
-	}
-	*taken = homes.taken;
-	return freed;
+	empty_classes(&homes);
+	for (unsigned int i = 0; i < pool->nr_classes; i++)
+		leave_home(&homes, i);
 }

@@ -116,7 +116,6 @@ static int take_run(struct arena *arena, enum arena_region nr_region,
 
 	word->used |= mask;
 	word->dirty &= ~mask;
-	word->aged &= ~mask;
 	if (frames) {
 		region->frames_touched[run->page >> GROUP_SHIFT] = 1;
 		counter_add(&arena->fixed, 1);

@@ -165,12 +165,10 @@ uint32_t arena_extent(const struct arena *arena, enum arena_region region);
 uint32_t arena_capacity(const struct arena *arena, enum arena_region region);
 
 /*
- * Give up to max_pages dirty pages back to the system, largest runs together.
- * Returns how many. Pages freed during the last call and since stay unless
- * all is true: a page that is freed and taken again within a trimming interval
- * costs no system call.
+ * Give up to max_pages dirty pages back to the system, neighbours together.
+ * Returns how many.
  */
-uint64_t arena_trim(struct arena *arena, uint64_t max_pages, bool all);
+uint64_t arena_trim(struct arena *arena, uint64_t max_pages);
 
 /*
  * Get memory for up to max pages that will be given out soon, in a region

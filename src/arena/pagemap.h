@@ -2,12 +2,11 @@
 /*
  * pagemap.h - which pages of one region are free, and where a run of them is
  *
- * Four bits for each page, in private memory that is backed only where it was
+ * Three bits for each page, in private memory that is backed only where it was
  * touched:
  *
  *   used   given out
  *   dirty  free, but with memory behind it
- *   aged   dirty since before the last trimming
  *   held   free, but not to be given out: it is being punched
  *
  * A run never crosses one aligned group of 64 pages (a word), so that finding
@@ -31,7 +30,6 @@
 struct pageword {
 	uint64_t used;
 	uint64_t dirty;
-	uint64_t aged;
 	uint64_t held;
 };
 

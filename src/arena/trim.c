@@ -116,7 +116,7 @@ int arena_set_aside(struct arena *arena, enum arena_region nr_region,
 
 /* Choose up to max of the group's pages. Returns how many. */
 static unsigned int choose_pages(struct region *region, struct chosen *chosen,
-				 uint64_t max, bool all)
+				 uint64_t max)
 {
 	struct pageword *word = &region->map.words[chosen->group * GROUP_WORDS];
 	unsigned int pages = 0;
@@ -125,17 +125,14 @@ static unsigned int choose_pages(struct region *region, struct chosen *chosen,
 	chosen->frames =
 		region->frames && region->frames_touched[chosen->group];
 	for (unsigned int i = 0; i < GROUP_WORDS; i++, word++) {
-		uint64_t take = word->dirty & (all ? ~0ull : word->aged);
 		uint64_t number = chosen->group * GROUP_WORDS + i;
+		uint64_t take = word->dirty & ~aside_mask(region, number);
 
-		take &= ~aside_mask(region, number);
 		while (pages + __builtin_popcountll(take) > max)
 			take &= take - 1;
 		chosen->take[i] = take;
 		pages += __builtin_popcountll(take);
 		dirty |= word->dirty != 0;
-		if (!all)
-			word->aged = word->dirty;
 		if (word->used || word->dirty != take)
 			chosen->frames = false;
 	}
@@ -155,7 +152,7 @@ static void hold(struct region *region, const struct chosen *chosen)
 
 /* Fill a batch from *group on, and move *group on. */
 static void fill_batch(struct region *region, struct batch *batch,
-		       uint32_t *group, uint64_t max, bool all)
+		       uint32_t *group, uint64_t max)
 {
 	uint32_t end, stop;
 
@@ -172,7 +169,7 @@ static void fill_batch(struct region *region, struct batch *batch,
 		unsigned int pages;
 
 		chosen->group = *group;
-		pages = choose_pages(region, chosen, max - batch->pages, all);
+		pages = choose_pages(region, chosen, max - batch->pages);
 		if (!pages)
 			continue;
 		hold(region, chosen);
@@ -236,10 +233,8 @@ static void release_group(struct region *region, const struct chosen *chosen,
 		unsigned int page = 0, length;
 
 		word->held = 0;
-		if (clean) {
+		if (clean)
 			word->dirty &= ~chosen->take[i];
-			word->aged &= ~chosen->take[i];
-		}
 		/* The whole word: frames may have held more than was taken. */
 		if (number >= region->map.nr_words)
 			continue;
@@ -279,12 +274,12 @@ static void release_batch(struct arena *arena, struct region *region,
 
 /* One batch from *group on. Trim lock held. Pages given back, or -errno. */
 static int64_t trim_batch(struct arena *arena, struct region *region,
-			  uint32_t *group, uint64_t max, bool all)
+			  uint32_t *group, uint64_t max)
 {
 	struct batch batch;
 	int err;
 
-	fill_batch(region, &batch, group, max, all);
+	fill_batch(region, &batch, group, max);
 	if (!batch.nr)
 		return 0;
 	err = punch_batch(arena, region, &batch);
@@ -297,7 +292,7 @@ static bool at_end(const struct region *region, uint32_t group)
 	return (uint64_t)group * GROUP_PAGES >= counter_read(region->extent);
 }
 
-uint64_t arena_trim(struct arena *arena, uint64_t max_pages, bool all)
+uint64_t arena_trim(struct arena *arena, uint64_t max_pages)
 {
 	uint64_t done = 0;
 
@@ -305,15 +300,13 @@ uint64_t arena_trim(struct arena *arena, uint64_t max_pages, bool all)
 		struct region *region = &arena->region[r];
 		uint32_t group = 0;
 
-		/* With nothing left to give back, still let pages age. */
-		while (!at_end(region, group) && !(all && done == max_pages)) {
+		while (counter_read(&region->dirty) && done < max_pages &&
+		       !at_end(region, group)) {
 			int64_t got;
 
-			if (!counter_read(&region->dirty))
-				break;
 			pthread_mutex_lock(&arena->trim_lock);
 			got = trim_batch(arena, region, &group,
-					 max_pages - done, all);
+					 max_pages - done);
 			pthread_mutex_unlock(&arena->trim_lock);
 			if (got < 0)
 				return done;
@@ -335,8 +328,8 @@ uint64_t arena_reclaim(struct arena *arena, uint64_t want)
 
 		while (counter_read(&region->dirty) && done < want &&
 		       !at_end(region, group)) {
-			int64_t got = trim_batch(arena, region, &group,
-						 want - done, true);
+			int64_t got =
+				trim_batch(arena, region, &group, want - done);
 
 			if (got < 0)
 				return done;

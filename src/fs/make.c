@@ -159,6 +159,9 @@ void inode_enliven(const struct new_inode *new)
 			      memory_order_release);
 }
 
+/* How often to wait for room while something is being deleted. */
+#define MAKE_ATTEMPTS 8
+
 static bool is_known_type(mode_t mode)
 {
 	return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode) ||
@@ -229,6 +232,7 @@ int fs_make(struct fs *fs, const struct fs_caller *caller, ino_t parent,
 	    struct fs_entry *entry)
 {
 	struct make make = {.mode = mode, .rdev = rdev, .target = target};
+	unsigned int attempt = 0;
 	int64_t error;
 
 	if (!is_known_type(mode))
@@ -236,9 +240,12 @@ int fs_make(struct fs *fs, const struct fs_caller *caller, ino_t parent,
 	if (answer_again(&error))
 		return entry_again(fs, entry);
 	fs_enter(fs);
-	pthread_rwlock_wrlock(&fs->namespace_lock);
-	error = make_locked(fs, caller, parent, name, &make, entry);
-	pthread_rwlock_unlock(&fs->namespace_lock);
+	do {
+		pthread_rwlock_wrlock(&fs->namespace_lock);
+		error = make_locked(fs, caller, parent, name, &make, entry);
+		pthread_rwlock_unlock(&fs->namespace_lock);
+	} while (error == -ENOSPC && attempt++ < MAKE_ATTEMPTS &&
+		 store_wait_for_room(fs->store));
 	fs_leave(fs);
 	return error;
 }

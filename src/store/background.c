@@ -40,11 +40,15 @@
 #define BRING_PART   64
 #define BRING_BATCH  256
 
+uint64_t store_hot_spare(const struct store *store)
+{
+	return hot_limit(&store->hot) / SPARE;
+}
+
 static bool nearly_full(const struct store *store)
 {
-	uint64_t limit = hot_limit(&store->hot);
-
-	return hot_frames(&store->hot) > limit - limit / SPARE;
+	return hot_frames(&store->hot) >
+	       hot_limit(&store->hot) - store_hot_spare(store);
 }
 
 /* How much the tier has grown in this tick, in frames. */
@@ -133,7 +137,7 @@ static bool nap(struct store *store, bool work_left)
 static void run(struct store *store)
 {
 	struct store_thread *thread = store_thread(store);
-	unsigned int done, stuck;
+	unsigned int done, stuck, compressed = 0;
 	int64_t age;
 
 	thread->background = true;
@@ -145,8 +149,13 @@ static void run(struct store *store)
 			      ? 0
 			      : HOT_AGE_MS;
 		done = compress_hot(store, thread, BATCH, age, &stuck);
-		if (!done)
+		compressed += age ? done : 0;
+		if (!done) {
 			bring_frames(store);
+			if (compressed)
+				housekeeping_cooled(store);
+			compressed = 0;
+		}
 		pthread_rwlock_unlock(&store->work_lock);
 	} while (nap(store, done > 0));
 }

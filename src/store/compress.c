@@ -12,12 +12,17 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "fault.h"
 #include "store/store_private.h"
 
 /* How often to ask for an object that readers keep pinned. */
 #define MOVE_ATTEMPTS 200
+
+/* How long to wait for what is being deleted, and how much room to wait for. */
+#define NAPS_MOST 50
+#define ROOM	  64
 
 int compress_page(struct store *store, struct store_thread *thread,
 		  const void *page, uint32_t slot, unsigned int flags,
@@ -139,11 +144,30 @@ unsigned int compress_hot(struct store *store, struct store_thread *thread,
 	return done;
 }
 
+bool store_wait_for_room(struct store *store)
+{
+	const struct timespec nap = {.tv_nsec = 2000000};
+	int64_t before, after = store_counted(store, COUNT_OBJECTS);
+	unsigned int naps = 0;
+
+	if (!housekeeping_is_freeing(store))
+		return false;
+	do {
+		before = after;
+		nanosleep(&nap, NULL);
+		after = store_counted(store, COUNT_OBJECTS);
+	} while (after < before && ++naps < NAPS_MOST &&
+		 arena_is_full(store->arena, ROOM));
+	return naps || after < before;
+}
+
 bool compress_relieve(struct store *store, struct store_thread *thread)
 {
 	int64_t now, last;
 
 	if (compress_hot(store, thread, 32, 0, NULL))
+		return true;
+	if (store_wait_for_room(store))
 		return true;
 	/*
 	 * Nothing hot is left; the pool may have holes. Looking is not free,
@@ -156,7 +180,7 @@ bool compress_relieve(struct store *store, struct store_thread *thread)
 		    &store->last_squeeze, &last, now, memory_order_relaxed,
 		    memory_order_relaxed))
 		return false;
-	return store->pool_ops->compact(store->pool) > 0;
+	return store->pool_ops->compact(store->pool, UINT64_MAX) > 0;
 }
 
 /* The object's size, for the pool to copy; 0: it cannot move now. */

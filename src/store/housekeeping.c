@@ -3,22 +3,24 @@
  * housekeeping.c - the thread that keeps memory near what the data needs
  *
  * Owns the housekeeper, which compacts the pool when holes in it have grown,
- * and gives freed pages back to the system. It does so
+ * and gives freed pages back to the system. It looks
  *
- *   - each TICK_MS: compacts when a little is to be gained, and trims pages
- *     that have been free for a tick or two, or while much is written, for
- *     BUSY_TICKS. What is freed and taken again within that time, as while a
- *     file is written anew, costs no system call. After much was written or
- *     deleted, the first quiet tick trims all
- *   - at once when much has been freed, and not been taken again: who deletes
- *     a fifth of all files in 50 ms leaves more holes than a tick can wait for.
- *     Then all freed pages but a few go back, whatever their age. Who writes
- *     over what is there frees as much, but takes it again: for him, giving it
- *     back would be work for nothing, a third of what a random write costs
+ *   - each TICK_MS
+ *   - at once when much has been freed. If there are fewer pages then, much is
+ *     being deleted: who deletes a fifth of all files in 50 ms leaves more
+ *     holes than a tick can wait for. So it follows, each FOLLOW_MS at least,
+ *     until that is over. If there are not, somebody writes over what is there,
+ *     and takes again what he frees: for him, giving it back would be work for
+ *     nothing, a third of what a random write costs
+ *   - when nothing old is left in the hot tier, and what it took lies free
+ *
+ * What may stay free is as much as was put of late, within bounds: so much is
+ * likely to be taken again, and costs no system call. When nothing was put, or
+ * much was deleted since, all goes back.
  *
  * Who frees does nothing but add to a counter, and wakes the housekeeper when
  * that passes what is due: one wake-up, and a few punches of holes, for each
- * 64th of the memory in use.
+ * 128th of the memory in use, or of FOLLOW_DUE while it follows.
  *
  * It is not nice: it works for some milliseconds after much was freed, and
  * until it has had its turn that memory is nobody's.
@@ -28,30 +30,45 @@
 #include "deadline.h"
 #include "store/store_private.h"
 
-#define TICK_MS	   300
-#define TRIM_PAGES 262144
+#define TICK_MS	  300
+#define FOLLOW_MS 10
 
 /*
  * Compact when more than this part of the pool, and more than the floor, is
- * holes: on a tick, and when much was freed. That is little, as it costs
- * little: while trees came and went, looking 204 times took 173 ms of CPU for
- * 75,000 pages that were given back (tests/acceptance/66-churn.sh).
+ * holes: on a tick on which nothing was put, while much is deleted, and else.
+ * That is little, as it costs little: while trees came and went, 12 compactions
+ * a second took 6 ms of CPU for 3,200 pages that were given back, and giving
+ * them back took 14 ms (tests/acceptance/66-churn.sh). While much is deleted a
+ * zspage that is left alone may still run empty by itself.
  */
-#define TICK_SHIFT    6
-#define CALLED_SHIFT  5
+#define QUIET_SHIFT   8
+#define FOLLOW_SHIFT  6
+#define COMPACT_SHIFT 7
 #define COMPACT_FLOOR (256u << 10)
 
-/* What may stay free but not given back when much was freed, or is written. */
+/*
+ * So many pages are compacted before they are given back, so that there are
+ * never many more on their way.
+ */
+#define COMPACT_PAGES 256
+
+/* Of what was put, that in this time counts: the older, the less. */
+#define RECENT_MS 300
+
+/* What may stay free when something was put of late: at least, and at most. */
+#define KEEP_LEAST (256u << 10)
 #define KEEP_SHIFT 6
 #define KEEP_FLOOR (4u << 20)
 
-/* So much freed is worth a look. */
-#define DUE_SHIFT 6
-#define DUE_FLOOR (2u << 20)
+/* While much is deleted, this part goes back with more. */
+#define DELETING_SHIFT 8
 
-/* Pages put in a tick by one who writes much: then trim each so many ticks. */
-#define BUSY_PUTS  1024
-#define BUSY_TICKS 7
+/* So much freed is worth a look. */
+#define DUE_SHIFT 7
+#define DUE_FLOOR (1u << 20)
+
+/* While it follows, so much is. */
+#define FOLLOW_DUE (512u << 10)
 
 /* So many pages fewer, and no new ones in their place: much was deleted. */
 #define SHRUNK_SHIFT 7
@@ -60,29 +77,44 @@
 /* What a thread has freed is told in portions. */
 #define FREED_PORTION (64u << 10)
 
+/* Who has freed within this time is likely to free more. */
+#define FREEING_MS 10
+
 struct housekeeping {
 	int64_t ticked;
-	int64_t pages;	      /* when it last looked */
-	int64_t puts;	      /* at the last tick, or deletion since */
-	unsigned int put_off; /* ticks without trimming */
-	bool stirred;	      /* much put or deleted since all was trimmed */
-	uint64_t fruitless;   /* object bytes when compacting gave nothing */
+	int64_t looked;
+	int64_t pages;	    /* most since much was deleted */
+	int64_t puts;	    /* when it last looked */
+	int64_t recent;	    /* of them, those that count */
+	uint64_t freed;	    /* bytes, since something was put */
+	bool following;	    /* much was deleted at the last look */
+	bool quiet;	    /* that was on a tick, and nothing was put */
+	bool more;	    /* there are holes left */
+	uint64_t fruitless; /* object bytes when compacting gave nothing */
 };
 
-static void compact(struct store *store, struct housekeeping *keeping,
-		    unsigned int shift)
+static unsigned int holes_shift(const struct housekeeping *keeping)
+{
+	if (keeping->following)
+		return FOLLOW_SHIFT;
+	return keeping->quiet ? QUIET_SHIFT : COMPACT_SHIFT;
+}
+
+/* True when there is more to be won. */
+static bool compact(struct store *store, struct housekeeping *keeping)
 {
 	struct pool_stats stats;
-	uint64_t bytes, holes;
+	uint64_t bytes, holes, freed;
 
 	store->pool_ops->stats(store->pool, &stats);
 	bytes = stats.pages << PAGE_SHIFT;
 	holes = bytes > stats.object_bytes ? bytes - stats.object_bytes : 0;
-	if (holes < COMPACT_FLOOR || holes < bytes >> shift ||
+	if (holes < COMPACT_FLOOR || holes < bytes >> holes_shift(keeping) ||
 	    stats.object_bytes == keeping->fruitless)
-		return;
-	keeping->fruitless =
-		store->pool_ops->compact(store->pool) ? 0 : stats.object_bytes;
+		return false;
+	freed = store->pool_ops->compact(store->pool, COMPACT_PAGES);
+	keeping->fruitless = freed ? 0 : stats.object_bytes;
+	return freed >= COMPACT_PAGES / 4;
 }
 
 static uint64_t part(uint64_t bytes, unsigned int shift, uint64_t floor)
@@ -90,86 +122,103 @@ static uint64_t part(uint64_t bytes, unsigned int shift, uint64_t floor)
 	return bytes >> shift > floor ? bytes >> shift : floor;
 }
 
-static void trim_excess(struct store *store)
+/* Bytes that may stay free. */
+static uint64_t may_stay(struct store *store,
+			 const struct housekeeping *keeping, uint64_t total)
+{
+	uint64_t recent = (uint64_t)keeping->recent << PAGE_SHIFT;
+	uint64_t most = part(total, KEEP_SHIFT, KEEP_FLOOR);
+
+	if (keeping->freed > most)
+		recent = 0;
+	if (most < store_hot_spare(store) << PAGE_SHIFT)
+		most = store_hot_spare(store) << PAGE_SHIFT;
+	if (keeping->following && recent < total >> DELETING_SHIFT)
+		return total >> DELETING_SHIFT;
+	if (!recent)
+		return 0;
+	if (recent < KEEP_LEAST)
+		return KEEP_LEAST;
+	return recent < most ? recent : most;
+}
+
+static void trim(struct store *store, const struct housekeeping *keeping)
 {
 	struct arena_usage usage;
 	uint64_t keep;
 
 	arena_usage(store->arena, &usage);
-	keep = part(usage.total, KEEP_SHIFT, KEEP_FLOOR);
+	keep = may_stay(store, keeping, usage.total);
 	if (usage.trimmable > keep)
 		arena_trim(store->arena,
-			   (usage.trimmable - keep / 2) >> PAGE_SHIFT, true);
+			   (usage.trimmable - keep / 2) >> PAGE_SHIFT);
 }
 
-/* Are there many fewer pages than at the last look? */
+/* Are there many fewer pages than there were? */
 static bool has_shrunk(struct store *store, struct housekeeping *keeping)
 {
-	int64_t before = keeping->pages;
 	int64_t pages = store_counted(store, COUNT_OBJECTS);
-	int64_t many = before >> SHRUNK_SHIFT;
+	int64_t many = keeping->pages >> SHRUNK_SHIFT;
+	bool shrunk =
+		pages <=
+		keeping->pages - (many > SHRUNK_FLOOR ? many : SHRUNK_FLOOR);
 
-	keeping->pages = pages;
-	return pages <= before - (many > SHRUNK_FLOOR ? many : SHRUNK_FLOOR);
+	if (shrunk || pages > keeping->pages)
+		keeping->pages = pages;
+	return shrunk;
 }
 
-/* While much is written, what is free soon is not: it may stay for longer. */
-static bool may_stay(struct store *store, struct housekeeping *keeping)
-{
-	struct arena_usage usage;
-
-	arena_usage(store->arena, &usage);
-	return ++keeping->put_off < BUSY_TICKS &&
-	       usage.trimmable <= part(usage.total, KEEP_SHIFT, KEEP_FLOOR);
-}
-
-static void trim_on_tick(struct store *store, struct housekeeping *keeping)
+static void note_puts(struct store *store, struct housekeeping *keeping,
+		      int64_t now, uint64_t freed)
 {
 	int64_t puts = store_counted(store, COUNT_PUTS);
-	bool busy = puts - keeping->puts >= BUSY_PUTS;
+	int64_t passed = now - keeping->looked;
 
+	keeping->freed = puts > keeping->puts ? 0 : keeping->freed + freed;
+	if (passed > RECENT_MS)
+		passed = RECENT_MS;
+	keeping->recent -= keeping->recent * passed / RECENT_MS;
+	keeping->recent += puts - keeping->puts;
 	keeping->puts = puts;
-	keeping->stirred |= busy;
-	if (busy && may_stay(store, keeping))
-		return;
-	keeping->put_off = 0;
-	arena_trim(store->arena, TRIM_PAGES, keeping->stirred && !busy);
-	keeping->stirred = busy;
+	keeping->looked = now;
 }
 
-static void keep_house(struct store *store, struct housekeeping *keeping)
+static void keep_house(struct store *store, struct housekeeping *keeping,
+		       bool cooled)
 {
 	struct housekeeper *housekeeper = &store->housekeeper;
 	int64_t now = store_clock();
 	bool tick = now - keeping->ticked >= TICK_MS;
+	uint64_t freed;
+	bool due;
 	struct arena_usage usage;
-	bool shrunk;
 
 	/* First, so that what is freed from now on counts for the next time. */
+	freed = atomic_exchange_explicit(&housekeeper->freed, 0,
+					 memory_order_relaxed);
+	note_puts(store, keeping, now, freed);
+	due = tick || keeping->following || keeping->more;
+	keeping->following = has_shrunk(store, keeping);
 	arena_usage(store->arena, &usage);
 	atomic_store_explicit(&housekeeper->due,
-			      part(usage.total, DUE_SHIFT, DUE_FLOOR),
+			      keeping->following
+				      ? FOLLOW_DUE
+				      : part(usage.total, DUE_SHIFT, DUE_FLOOR),
 			      memory_order_relaxed);
-	atomic_store_explicit(&housekeeper->freed, 0, memory_order_relaxed);
-
-	shrunk = has_shrunk(store, keeping);
-	if (tick || shrunk)
-		compact(store, keeping, tick ? TICK_SHIFT : CALLED_SHIFT);
-	if (shrunk) {
-		trim_excess(store);
-		keeping->stirred = true;
-		keeping->puts = store_counted(store, COUNT_PUTS);
-	}
-	if (tick) {
+	due |= keeping->following;
+	keeping->quiet = tick && !keeping->recent;
+	if (tick)
 		keeping->ticked = now;
-		trim_on_tick(store, keeping);
-	}
+	keeping->more = due && compact(store, keeping);
+	if (due || cooled)
+		trim(store, keeping);
 }
 
-/* True when the thread is to go on; waits at most one tick. */
-static bool wait_for_work(struct housekeeper *housekeeper)
+/* True when the thread is to go on. */
+static bool wait_for_work(struct housekeeper *housekeeper, unsigned int most_ms,
+			  bool *cooled)
 {
-	const struct timespec until = deadline_after(TICK_MS);
+	const struct timespec until = deadline_after(most_ms);
 	bool stopping;
 
 	pthread_mutex_lock(&housekeeper->lock);
@@ -178,29 +227,41 @@ static bool wait_for_work(struct housekeeper *housekeeper)
 				      &until) != ETIMEDOUT)
 		;
 	housekeeper->called = false;
+	*cooled = housekeeper->cooled;
+	housekeeper->cooled = false;
 	stopping = housekeeper->stopping;
 	pthread_mutex_unlock(&housekeeper->lock);
 	return !stopping;
+}
+
+static unsigned int until_next(const struct housekeeping *keeping)
+{
+	if (keeping->more)
+		return 0;
+	return keeping->following ? FOLLOW_MS : TICK_MS;
 }
 
 static void *housekeep(void *argument)
 {
 	struct housekeeping keeping = {0};
 	struct store *store = argument;
+	bool cooled;
 
-	while (wait_for_work(&store->housekeeper)) {
+	while (wait_for_work(&store->housekeeper, until_next(&keeping),
+			     &cooled)) {
 		pthread_rwlock_rdlock(&store->work_lock);
-		keep_house(store, &keeping);
+		keep_house(store, &keeping, cooled);
 		pthread_rwlock_unlock(&store->work_lock);
 	}
 	return NULL;
 }
 
-static void call(struct housekeeper *housekeeper, bool to_stop)
+static void call(struct housekeeper *housekeeper, bool to_stop, bool cooled)
 {
 	pthread_mutex_lock(&housekeeper->lock);
 	housekeeper->called = true;
 	housekeeper->stopping |= to_stop;
+	housekeeper->cooled |= cooled;
 	pthread_cond_signal(&housekeeper->wake);
 	pthread_mutex_unlock(&housekeeper->lock);
 }
@@ -218,13 +279,29 @@ void housekeeping_freed(struct store *store, unsigned int bytes)
 		bytes = thread->freed;
 		thread->freed = 0;
 	}
+	atomic_store_explicit(&housekeeper->freed_at, store_clock(),
+			      memory_order_relaxed);
 	before = atomic_fetch_add_explicit(&housekeeper->freed, bytes,
 					   memory_order_relaxed);
 	due = atomic_load_explicit(&housekeeper->due, memory_order_relaxed);
 
 	/* Only who passes the mark calls. */
 	if (before < due && before + bytes >= due)
-		call(housekeeper, false);
+		call(housekeeper, false, false);
+}
+
+bool housekeeping_is_freeing(struct store *store)
+{
+	return store_clock() -
+		       atomic_load_explicit(&store->housekeeper.freed_at,
+					    memory_order_relaxed) <=
+	       FREEING_MS;
+}
+
+void housekeeping_cooled(struct store *store)
+{
+	if (arena_ready(store->arena, ARENA_HOT) > KEEP_LEAST >> PAGE_SHIFT)
+		call(&store->housekeeper, false, true);
 }
 
 void housekeeping_init(struct store *store)
@@ -262,7 +339,7 @@ void housekeeping_stop(struct store *store)
 
 	if (!housekeeper->running)
 		return;
-	call(housekeeper, true);
+	call(housekeeper, true, false);
 	pthread_join(housekeeper->thread, NULL);
 	housekeeper->running = false;
 }
@@ -273,8 +350,8 @@ int store_compact(struct store *store, uint64_t *pages)
 	uint64_t freed;
 
 	pthread_rwlock_rdlock(&store->work_lock);
-	freed = store->pool_ops->compact(store->pool);
-	arena_trim(store->arena, UINT64_MAX, true);
+	freed = store->pool_ops->compact(store->pool, UINT64_MAX);
+	arena_trim(store->arena, UINT64_MAX);
 	hot_trim(&store->hot);
 	pthread_rwlock_unlock(&store->work_lock);
 	if (pages)

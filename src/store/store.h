@@ -145,6 +145,13 @@ void store_page_info(struct store *store, const store_cell *cell,
 int store_drain(struct store *store);
 
 /*
+ * At the limit: a file goes after its deletion was answered. While pages get
+ * fewer, wait for room, a tenth of a second at most. False: they do not. No
+ * lock may be held that freeing takes.
+ */
+bool store_wait_for_room(struct store *store);
+
+/*
  * (T) Drain, compact the pool, trim the arena. 0, or -ENOSPC when some pages
  * have to stay hot: the rest is done all the same. *pages: how many pages of
  * the pool compaction freed; may be NULL.

@@ -66,13 +66,15 @@ struct dedup_stripe {
 struct housekeeper {
 	/* Bytes freed since it last looked; relaxed: a hint when to look. */
 	_Atomic uint64_t freed __attribute__((aligned(64)));
-	_Atomic uint64_t due; /* so many are worth a look */
+	_Atomic uint64_t due;	  /* so many are worth a look */
+	_Atomic int64_t freed_at; /* ms, when some were told last: a hint */
 	pthread_t thread;
 	bool running; /* by store_start() and _stop() only */
 	/* Guards what follows, and is what it waits with. A leaf. */
 	pthread_mutex_t lock __attribute__((aligned(64)));
 	pthread_cond_t wake;
 	bool called;
+	bool cooled; /* since it last looked */
 	bool stopping;
 };
 
@@ -162,6 +164,8 @@ extern const struct index_ops dedup_index_ops;
 
 /* --- background.c ------------------------------------------------------ */
 
+/* So many frames are kept free for the next burst. */
+uint64_t store_hot_spare(const struct store *store);
 /* A page became hot: wake a compressor if that is due. */
 void store_wake(struct store *store);
 
@@ -173,6 +177,10 @@ int housekeeping_start(struct store *store);
 void housekeeping_stop(struct store *store);
 /* So many bytes were freed: wake the housekeeper if that makes it due. */
 void housekeeping_freed(struct store *store, unsigned int bytes);
+/* Is something being freed? True when it is worth waiting for a moment. */
+bool housekeeping_is_freeing(struct store *store);
+/* What was old in the hot tier is compressed: what it took lies free. */
+void housekeeping_cooled(struct store *store);
 
 /* --- compress.c -------------------------------------------------------- */
 

@@ -320,7 +320,7 @@ void world_starve(struct world *world, unsigned int pages)
 {
 	struct arena_usage usage;
 
-	while (arena_trim(world->arena, UINT64_MAX, true))
+	while (arena_trim(world->arena, UINT64_MAX))
 		;
 	arena_usage(world->arena, &usage);
 	arena_set_limit(world->arena, usage.total);

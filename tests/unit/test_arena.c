@@ -174,7 +174,7 @@ static void test_zero(void **state)
 			    sizeof(zeros));
 	touch(arena, ARENA_POOL, page, 8, 0xaa);
 	arena_free(arena, ARENA_POOL, page, 8);
-	assert_int_equal(arena_trim(arena, UINT64_MAX, true), 8);
+	assert_int_equal(arena_trim(arena, UINT64_MAX), 8);
 	assert_int_equal(take(arena, ARENA_POOL, 8), 0);
 	assert_memory_equal(arena_page(arena, ARENA_POOL, 0), zeros,
 			    sizeof(zeros));
@@ -236,7 +236,7 @@ static void test_random_runs_against_model(void **state)
 		int n = rand() % RUNS;
 
 		if (i % 1000 == 999)
-			arena_trim(arena, rand() % 5000, rand() % 2);
+			arena_trim(arena, rand() % 5000);
 		if (runs[n].nr) {
 			for (unsigned int k = 0; k < runs[n].nr; k++) {
 				assert_int_equal(owner[runs[n].page + k],
@@ -283,21 +283,15 @@ static void test_trim_returns_memory(void **state)
 	assert_int_equal(dirty(arena), 8 * MIB);
 	assert_true(backed(arena) >= 16 * MIB);
 
-	/* Not before they have been dirty for one interval. */
-	assert_int_equal(arena_trim(arena, UINT64_MAX, false), 0);
-	/* A page that is taken and freed again starts anew. */
-	assert_int_equal(take(arena, ARENA_POOL, 1), 0);
-	arena_free(arena, ARENA_POOL, 0, 1);
-	assert_int_equal(arena_trim(arena, UINT64_MAX, false), 2047);
-	assert_int_equal(arena_trim(arena, UINT64_MAX, false), 1);
+	assert_int_equal(arena_trim(arena, UINT64_MAX), 2048);
 	assert_int_equal(dirty(arena), 0);
 	assert_counted(arena);
 
 	for (uint32_t i = 1; i < 4096; i += 2)
 		arena_free(arena, ARENA_POOL, i, 1);
 	/* No more than asked for. */
-	assert_int_equal(arena_trim(arena, 100, true), 100);
-	assert_int_equal(arena_trim(arena, UINT64_MAX, true), 2048 - 100);
+	assert_int_equal(arena_trim(arena, 100), 100);
+	assert_int_equal(arena_trim(arena, UINT64_MAX), 2048 - 100);
 	assert_int_equal(total(arena), fresh);
 	assert_counted(arena);
 
@@ -320,13 +314,13 @@ static void test_trim_fails(void **state)
 	arena_free(arena, ARENA_POOL, 0, 64);
 
 	fallocate_error = ENOMEM;
-	assert_int_equal(arena_trim(arena, UINT64_MAX, true), 0);
+	assert_int_equal(arena_trim(arena, UINT64_MAX), 0);
 	assert_int_equal(total(arena), full);
 	assert_int_equal(dirty(arena), 64 * PAGE_SIZE);
 	assert_int_equal(arena_alloc(arena, ARENA_HOT, 1, 0, &page), -ENOSPC);
 	assert_int_equal(take(arena, ARENA_POOL, 32), 0);
 	fallocate_error = 0;
-	assert_int_equal(arena_trim(arena, UINT64_MAX, true), 32);
+	assert_int_equal(arena_trim(arena, UINT64_MAX), 32);
 	assert_int_equal(total(arena), full - 32 * PAGE_SIZE);
 	take(arena, ARENA_HOT, 32);
 	arena_destroy(arena);
@@ -392,13 +386,13 @@ static void test_reserve_with_a_limit_below_what_is_used(void **state)
 	/* ... and then that is what the reserve is on top of. */
 	for (int i = 0; i < 300; i++)
 		arena_free(arena, ARENA_POOL, i, 1);
-	assert_int_equal(arena_trim(arena, UINT64_MAX, true), 300);
+	assert_int_equal(arena_trim(arena, UINT64_MAX), 300);
 	assert_in_range(take_reserve(arena), ARENA_RESERVE_PAGES - 1,
 			ARENA_RESERVE_PAGES);
 	assert_int_equal(arena_alloc(arena, ARENA_HOT, 1, 0, &page), -ENOSPC);
 	for (int i = 300; i < 1000; i++)
 		arena_free(arena, ARENA_POOL, i, 1);
-	assert_int_equal(arena_trim(arena, UINT64_MAX, true), 700);
+	assert_int_equal(arena_trim(arena, UINT64_MAX), 700);
 	/* Below it, the limit is what it is on top of. */
 	take_reserve(arena);
 	assert_in_range(total(arena), 1 * MIB + 60 * PAGE_SIZE,
@@ -432,7 +426,7 @@ static void test_peak(void **state)
 
 	take(arena, ARENA_HOT, 64);
 	arena_free(arena, ARENA_HOT, 0, 64);
-	arena_trim(arena, UINT64_MAX, true);
+	arena_trim(arena, UINT64_MAX);
 	arena_usage(arena, &usage);
 	assert_int_equal(usage.peak, usage.total + 64 * PAGE_SIZE);
 	arena_reset_peak(arena);
@@ -594,7 +588,7 @@ static void *trimmer(void *argument)
 	struct churn *c = argument;
 
 	while (!*c->stop) {
-		arena_trim(c->arena, 300, rand_r(&c->seed) % 2);
+		arena_trim(c->arena, 300);
 		arena_bring(c->arena, ARENA_HOT, 1 + rand_r(&c->seed) % 64);
 		usleep(rand_r(&c->seed) % 200);
 	}
@@ -629,7 +623,7 @@ static void test_threads(void **state)
 	arena_usage(arena, &usage);
 	assert_true(usage.peak <= 2 * MIB);
 	assert_true(usage.peak > MIB);
-	arena_trim(arena, UINT64_MAX, true);
+	arena_trim(arena, UINT64_MAX);
 	arena_usage(arena, &usage);
 	assert_int_equal(usage.dirty, 0);
 	for (int r = 0; r < ARENA_REGIONS; r++)
@@ -696,7 +690,7 @@ static void test_set_aside(void **state)
 	assert_int_equal(with, before + 100 * PAGE_SIZE);
 	assert_int_equal(dirty(arena), 100 * PAGE_SIZE);
 	assert_int_equal(backed(arena), backed_before + 100 * PAGE_SIZE);
-	arena_trim(arena, UINT64_MAX, true);
+	arena_trim(arena, UINT64_MAX);
 	assert_int_equal(total(arena), with);
 	assert_int_equal(backed(arena), backed_before + 100 * PAGE_SIZE);
 
@@ -719,7 +713,7 @@ static void test_set_aside(void **state)
 		arena_free(arena, ARENA_HOT, i, 1);
 	arena_usage(arena, &usage);
 	assert_int_equal(usage.trimmable, 64 * PAGE_SIZE);
-	arena_trim(arena, UINT64_MAX, true);
+	arena_trim(arena, UINT64_MAX);
 	assert_int_equal(total(arena), with);
 	assert_int_equal(backed(arena), backed_before + 100 * PAGE_SIZE);
 	arena_destroy(arena);
@@ -769,7 +763,7 @@ static void test_bring(void **state)
 
 	/* As many as a batch has, and no page twice. */
 	assert_int_equal(arena_bring(arena, ARENA_HOT, 1000), 256 - 103 % 64);
-	arena_trim(arena, UINT64_MAX, true);
+	arena_trim(arena, UINT64_MAX);
 	assert_int_equal(total(arena), before);
 	assert_int_equal(backed(arena), backed_before);
 	arena_destroy(arena);
@@ -800,7 +794,7 @@ static void test_bring_fails(void **state)
 	assert_int_equal(arena_bring(arena, ARENA_HOT, 10), 0);
 	madvise_error = 0;
 	assert_int_equal(total(arena), before + 10 * PAGE_SIZE);
-	arena_trim(arena, UINT64_MAX, true);
+	arena_trim(arena, UINT64_MAX);
 	assert_int_equal(total(arena), before);
 	assert_int_equal(take(arena, ARENA_HOT, 1), 0);
 	arena_destroy(arena);

@@ -83,10 +83,11 @@ static void compaction_finds_every_pair(void **state)
 	assert_int_equal(pages_used(world), CHUNKS - 1);
 	world->ops->class_stats(world->pool, rows);
 	assert_int_equal(rows[1].pages_freeable, CHUNKS / 2 - 1);
-	assert_int_equal(world->ops->compact(world->pool), CHUNKS / 2 - 1);
+	assert_int_equal(world->ops->compact(world->pool, UINT64_MAX),
+			 CHUNKS / 2 - 1);
 	assert_int_equal(pages_used(world), CHUNKS / 2);
 	check_all(world);
-	assert_int_equal(world->ops->compact(world->pool), 0);
+	assert_int_equal(world->ops->compact(world->pool, UINT64_MAX), 0);
 }
 
 static void what_zbud_can_free_is_known(void **state)
@@ -104,7 +105,8 @@ static void what_zbud_can_free_is_known(void **state)
 				drop(world, i);
 		freeable = pages_freeable(world);
 		assert_true(freeable > 0);
-		assert_int_equal(world->ops->compact(world->pool), freeable);
+		assert_int_equal(world->ops->compact(world->pool, UINT64_MAX),
+				 freeable);
 		assert_int_equal(pages_freeable(world), 0);
 		drop_all(world);
 	}
@@ -118,7 +120,7 @@ static void one_that_refuses_does_not_keep_others_apart(void **state)
 		leave_three(world);
 		world->owner[refuses].refuses = true;
 		/* It can still be joined by another. */
-		assert_true(world->ops->compact(world->pool) >= 1);
+		assert_true(world->ops->compact(world->pool, UINT64_MAX) >= 1);
 		assert_true(pages_used(world) <= 2);
 		world->owner[refuses].refuses = false;
 		check_all(world);

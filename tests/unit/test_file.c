@@ -667,7 +667,7 @@ static void bound_memory(struct fixture *fixture, unsigned int pages)
 	struct arena_usage usage;
 
 	store_drain(fixture->store);
-	arena_trim(fixture->arena, UINT64_MAX, true);
+	arena_trim(fixture->arena, UINT64_MAX);
 	arena_usage(fixture->arena, &usage);
 	arena_set_limit(fixture->arena, usage.total + PAGES(pages));
 }

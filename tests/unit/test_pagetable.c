@@ -330,7 +330,7 @@ static void bound_pages(struct fixture *fixture, unsigned int pages)
 {
 	struct arena_usage usage;
 
-	arena_trim(fixture->arena, UINT64_MAX, true);
+	arena_trim(fixture->arena, UINT64_MAX);
 	arena_usage(fixture->arena, &usage);
 	arena_set_limit(fixture->arena,
 			usage.total + (uint64_t)pages * PAGE_SIZE);

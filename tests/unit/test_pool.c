@@ -70,7 +70,7 @@ static void objects_of_every_size_keep_their_bytes(void **state)
 	for (uint32_t size = 1; size <= PAGE_SIZE; size++)
 		assert_int_equal(put(world, size, size), 0);
 	check_all(world);
-	world->ops->compact(world->pool);
+	world->ops->compact(world->pool, UINT64_MAX);
 	check_all(world);
 	drop_all(world);
 	assert_int_equal(arena_pages(world), 0);
@@ -148,7 +148,8 @@ static void statistics_are_exact(void **state)
 	assert_true(rows.pages_freeable > 0);
 
 	/* Compaction gives back at least what was promised. */
-	assert_true(world->ops->compact(world->pool) >= rows.pages_freeable);
+	assert_true(world->ops->compact(world->pool, UINT64_MAX) >=
+		    rows.pages_freeable);
 	world->ops->stats(world->pool, &stats);
 	assert_int_equal(stats.objects, 2000);
 	assert_true(stats.objects_moved >= rows.pages_freeable);
@@ -209,11 +210,11 @@ static void a_full_arena_is_an_answer_and_no_fault(void **state)
 	/* The reserve helps those who have to allocate in order to free. */
 	assert_int_equal(put_flags(world, n, 3000, ARENA_RESERVE), 0);
 	n++;
-	world->ops->compact(world->pool);
+	world->ops->compact(world->pool, UINT64_MAX);
 	check_all(world);
 	for (uint32_t i = 0; i < n; i += 2)
 		drop(world, i);
-	world->ops->compact(world->pool);
+	world->ops->compact(world->pool, UINT64_MAX);
 	for (uint32_t i = 0; i < n; i += 2)
 		assert_int_equal(put(world, i, 500), 0);
 	check_all(world);
@@ -241,21 +242,44 @@ static void compaction_moves_only_what_owners_let_go(void **state)
 	before = pages_used(world);
 	for (uint32_t i = 0; i < 4000; i++)
 		world->owner[i].refuses = true;
-	assert_int_equal(world->ops->compact(world->pool), 0);
+	assert_int_equal(world->ops->compact(world->pool, UINT64_MAX), 0);
 	world->ops->stats(world->pool, &stats);
 	assert_int_equal(stats.pages_compacted, 0);
 	assert_int_equal(pages_used(world), before);
 
 	for (uint32_t i = 0; i < 4000; i++)
 		world->owner[i].refuses = i % 2;
-	freed = world->ops->compact(world->pool);
+	freed = world->ops->compact(world->pool, UINT64_MAX);
 	for (uint32_t i = 0; i < 4000; i++)
 		world->owner[i].refuses = false;
-	freed += world->ops->compact(world->pool);
+	freed += world->ops->compact(world->pool, UINT64_MAX);
 	assert_true(freed > 0);
 	assert_int_equal(pages_used(world), before - freed);
 	assert_int_equal(arena_pages(world), before - freed);
 	assert_int_equal(world->held, 0);
+	check_all(world);
+}
+
+/* A zspage more than enough, or one of each class on the way. */
+#define LITTLE_MORE 64
+
+static void compaction_stops_when_it_is_enough(void **state)
+{
+	struct world *world = *state;
+	uint32_t random = 4;
+	uint64_t before, freed, some = 0;
+
+	populate(world, &random);
+	before = pages_used(world);
+	for (unsigned int i = 0; i < 5; i++) {
+		freed = world->ops->compact(world->pool, 8);
+		assert_in_range(freed, 8, 8 + LITTLE_MORE);
+		some += freed;
+	}
+	assert_int_equal(pages_used(world), before - some);
+	freed = world->ops->compact(world->pool, UINT64_MAX);
+	assert_true(freed > 8);
+	assert_int_equal(pages_used(world), before - some - freed);
 	check_all(world);
 }
 
@@ -303,7 +327,7 @@ static void *compact_on_and_on(void *context)
 	struct pool_class_stats stats[POOL_CLASSES_MAX];
 
 	while (atomic_load_explicit(&churning, memory_order_relaxed)) {
-		world->ops->compact(world->pool);
+		world->ops->compact(world->pool, UINT64_MAX);
 		world->ops->class_stats(world->pool, stats);
 	}
 	return NULL;
@@ -453,7 +477,7 @@ static void a_pool_is_rebuilt_from_claims(void **state)
 		assert_int_equal(put(world, i, likely_size(&random)), 0);
 	for (uint32_t i = 1; i < 4000; i += 4)
 		drop(world, i);
-	world->ops->compact(world->pool);
+	world->ops->compact(world->pool, UINT64_MAX);
 	check_all(world);
 	drop_all(world);
 	assert_int_equal(arena_pages(world), 0);
@@ -493,6 +517,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(a_full_arena_is_an_answer_and_no_fault,
 					setup_small, world_teardown),
 	test(compaction_moves_only_what_owners_let_go),
+	test(compaction_stops_when_it_is_enough),
 	test(threads_allocate_free_and_compact_together),
 	test(false_claims_are_refused),
 	test(comparing_counts_the_objects_that_differ),

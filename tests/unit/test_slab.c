@@ -187,7 +187,7 @@ static void test_random_blocks_against_model(void **state)
 	assert_int_equal(pages(f->slab), 0);
 	arena_usage(f->arena, &usage);
 	assert_int_equal(usage.resident[ARENA_BLOCKS], usage.dirty);
-	arena_trim(f->arena, UINT64_MAX, true);
+	arena_trim(f->arena, UINT64_MAX);
 	arena_usage(f->arena, &usage);
 	assert_int_equal(usage.total, (1 + ARENA_ROOTS) * PAGE_SIZE);
 }
@@ -251,7 +251,7 @@ static void test_limit(void **state)
 	assert_true(count >= 500);
 	assert_int_equal(slab_alloc(f->slab, 8, ARENA_RESERVE, &block), 0);
 	slab_free(f->slab, block);
-	arena_trim(f->arena, UINT64_MAX, true);
+	arena_trim(f->arena, UINT64_MAX);
 	slab_free(f->slab, last);
 	assert_int_equal(take(f->slab, 2048), last);
 }

@@ -177,7 +177,7 @@ static void three_are_gathered_in_one_page(void **state)
 
 	leave_three(world);
 	assert_int_equal(pages_freeable(world), 2);
-	assert_int_equal(world->ops->compact(world->pool), 2);
+	assert_int_equal(world->ops->compact(world->pool, UINT64_MAX), 2);
 	check_all(world);
 }
 
@@ -195,7 +195,7 @@ static void pages_of_two_are_emptied_too(void **state)
 	drop(world, 2);
 	drop(world, 5);
 	drop(world, 8);
-	assert_int_equal(world->ops->compact(world->pool), 1);
+	assert_int_equal(world->ops->compact(world->pool, UINT64_MAX), 1);
 	assert_int_equal(pages_used(world), 2);
 	assert_int_equal(arena_pages(world), 2);
 	check_all(world);
@@ -204,12 +204,13 @@ static void pages_of_two_are_emptied_too(void **state)
 	drop(world, 1);
 	put_chunks(world, 0, 40);
 	put_chunks(world, 1, 10);
-	world->ops->compact(world->pool);
+	world->ops->compact(world->pool, UINT64_MAX);
 	for (unsigned int i = 0; i < 3; i++) {
 		struct pool_stats before, after;
 
 		world->ops->stats(world->pool, &before);
-		assert_int_equal(world->ops->compact(world->pool), 0);
+		assert_int_equal(world->ops->compact(world->pool, UINT64_MAX),
+				 0);
 		world->ops->stats(world->pool, &after);
 		assert_int_equal(after.objects_moved, before.objects_moved);
 	}

@@ -30,12 +30,13 @@ static void compaction_empties_sparse_zspages(void **state)
 		if (i % 5)
 			drop(world, i);
 	assert_int_equal(pages_used(world), 10 * geometry->pages);
-	assert_int_equal(ops->compact(world->pool), 8 * geometry->pages);
+	assert_int_equal(ops->compact(world->pool, UINT64_MAX),
+			 8 * geometry->pages);
 	assert_int_equal(pages_used(world), 2 * geometry->pages);
 	assert_int_equal(arena_pages(world), 2 * geometry->pages);
 	assert_int_equal(world->held, 0);
 	check_all(world);
-	assert_int_equal(ops->compact(world->pool), 0);
+	assert_int_equal(ops->compact(world->pool, UINT64_MAX), 0);
 }
 
 static void compaction_leaves_what_owners_hold_on_to(void **state)
@@ -54,7 +55,7 @@ static void compaction_leaves_what_owners_hold_on_to(void **state)
 			drop(world, i);
 	for (uint32_t i = 0; i < total; i++)
 		world->owner[i].refuses = true;
-	assert_int_equal(ops->compact(world->pool), 0);
+	assert_int_equal(ops->compact(world->pool, UINT64_MAX), 0);
 	ops->stats(world->pool, &stats);
 	assert_int_equal(stats.objects_moved, 0);
 
@@ -62,7 +63,8 @@ static void compaction_leaves_what_owners_hold_on_to(void **state)
 	held = world->owner[0].handle;
 	for (uint32_t i = 1; i < total; i++)
 		world->owner[i].refuses = false;
-	assert_int_equal(ops->compact(world->pool), 9 * geometry->pages);
+	assert_int_equal(ops->compact(world->pool, UINT64_MAX),
+			 9 * geometry->pages);
 	assert_int_equal(world->owner[0].handle, held);
 	check_all(world);
 }
@@ -77,7 +79,8 @@ static void a_small_pool_is_packed_tightly(void **state)
 		assert_int_equal(put(world, i, likely_size(&random)), 0);
 	bytes = bytes_stored(world);
 	pages = pages_used(world);
-	assert_true(pages - ops->compact(world->pool) == pages_used(world));
+	assert_true(pages - ops->compact(world->pool, UINT64_MAX) ==
+		    pages_used(world));
 	check_all(world);
 	/* Header, rounding, tails and unfilled zspages together. */
 	assert_true(pages_used(world) * PAGE_SIZE < bytes * 103 / 100);
@@ -99,7 +102,7 @@ static void objects_do_not_wander(void **state)
 			assert_int_equal(put(world, n, likely_size(&random)),
 					 0);
 		}
-		ops->compact(world->pool);
+		ops->compact(world->pool, UINT64_MAX);
 	}
 	check_all(world);
 	for (uint32_t i = 0; i < 4000; i++) {
