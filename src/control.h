@@ -52,7 +52,7 @@ struct control_stat {
 
 struct control_compact {
 	uint64_t pages; /* given back */
-	int32_t error;	/* -ENOSPC when some pages had to stay hot */
+	int32_t error;	/* -ENOSPC: no memory to compress some pages */
 	uint32_t reserved;
 };
 

@@ -162,8 +162,9 @@ static int command_compact(int argc, char **argv)
 	printf("%" PRIu64 " pages (%s) given back\n", compact.pages, size);
 	if (compact.error)
 		return ctl_complain(EXIT_WRONG,
-				    "%s: some pages stay uncompressed: %s",
-				    argv[0], strerror(-compact.error));
+				    "%s: no memory to compress some pages: "
+				    "delete something, or raise mem_limit",
+				    argv[0]);
 	return ctl_finish_output();
 }
 
@@ -172,6 +173,11 @@ static int set_failed(const char *path, const char *argument,
 {
 	const char *why = "too little to work with";
 
+	if (answer->error == -ENOSPC)
+		return ctl_complain(EXIT_WRONG,
+				    "%s: %s: no memory to compress what is "
+				    "hot: delete something, or raise mem_limit",
+				    path, argument);
 	if (answer->error == -EBUSY)
 		why = "more than that is in use";
 	else if (answer->error != -EINVAL)

@@ -29,6 +29,9 @@
 #define TICK_MS		200
 #define BACKGROUND_NICE 10
 
+/* So often in vain, and who drains gives up. */
+#define DRAIN_ATTEMPTS 3
+
 /*
  * A tier that has grown by more than BRING_GROWTH frames in a tick will grow
  * on: idle threads bring memory for up to a BRING_PART of the tier, and again
@@ -137,7 +140,7 @@ static bool nap(struct store *store, bool work_left)
 static void run(struct store *store)
 {
 	struct store_thread *thread = store_thread(store);
-	unsigned int done, stuck, compressed = 0;
+	unsigned int done, compressed = 0;
 	int64_t age;
 
 	thread->background = true;
@@ -148,7 +151,7 @@ static void run(struct store *store)
 							   memory_order_relaxed)
 			      ? 0
 			      : HOT_AGE_MS;
-		done = compress_hot(store, thread, BATCH, age, &stuck);
+		done = compress_hot(store, thread, BATCH, age, NULL);
 		compressed += age ? done : 0;
 		if (!done) {
 			bring_frames(store);
@@ -239,33 +242,36 @@ void store_resume(struct store *store)
 }
 
 /*
- * Compress what is hot until at most frames are left, with all hands. Like the
+ * Compress what is hot now until at most frames are left, with all hands. What
+ * others write meanwhile is not waited for, nor what they are reading. Like the
  * background's, this work holds the work lock, so that store_pause() stops it.
  */
 static int drain_to(struct store *store, uint64_t frames)
 {
 	struct store_thread *thread = store_thread(store);
-	unsigned int done, stuck, failures = 0;
+	const int64_t begun = store_clock();
+	unsigned int done, refused = 0, fruitless = 0;
 
 	atomic_fetch_add_explicit(&store->urgent, 1, memory_order_relaxed);
 	pthread_mutex_lock(&store->wake_lock);
 	pthread_cond_broadcast(&store->wake);
 	pthread_mutex_unlock(&store->wake_lock);
-	while (hot_frames(&store->hot) > frames && failures < 3) {
+	while (hot_frames(&store->hot) > frames && fruitless < DRAIN_ATTEMPTS) {
 		pthread_rwlock_rdlock(&store->work_lock);
-		done = compress_hot(store, thread, BATCH, INT32_MIN, &stuck);
+		done = compress_hot(store, thread, BATCH, store_clock() - begun,
+				    &refused);
 		pthread_rwlock_unlock(&store->work_lock);
 		if (done)
 			continue;
 		/* The rest is in other hands: wait until they are through. */
 		store_pause(store);
 		store_resume(store);
-		failures++;
+		fruitless++;
 	}
 	atomic_fetch_sub_explicit(&store->urgent, 1, memory_order_relaxed);
 	/* Who drains does not compress again soon. */
 	codec_streams_rest(&thread->streams);
-	return hot_frames(&store->hot) > frames ? -ENOSPC : 0;
+	return refused && hot_frames(&store->hot) > frames ? -ENOSPC : 0;
 }
 
 int store_drain(struct store *store)
@@ -275,6 +281,12 @@ int store_drain(struct store *store)
 
 int store_set_hot(struct store *store, uint64_t bytes)
 {
+	const uint64_t before = hot_limit(&store->hot) << PAGE_SHIFT;
+	int ret;
+
 	hot_set_limit(&store->hot, bytes);
-	return drain_to(store, hot_limit(&store->hot));
+	ret = drain_to(store, hot_limit(&store->hot));
+	if (ret)
+		hot_set_limit(&store->hot, before);
+	return ret;
 }

@@ -90,8 +90,11 @@ static bool switch_location(struct object *object, uint64_t location)
 	return false;
 }
 
-/* True when the page has left the hot tier. Takes the caller's pin away. */
-static bool compress_frame(struct store *store, struct store_thread *thread,
+/*
+ * 0 when the page has left the hot tier, -EBUSY when it is being read, -ENOSPC.
+ * Takes the caller's pin away.
+ */
+static int compress_frame(struct store *store, struct store_thread *thread,
 			   uint32_t frame, uint32_t slot)
 {
 	struct object *object = store_object(store, slot);
@@ -108,39 +111,41 @@ static bool compress_frame(struct store *store, struct store_thread *thread,
 					    ? COUNT_BACKGROUND_COMPRESSIONS
 					    : COUNT_WRITER_COMPRESSIONS,
 				    1);
-			return true;
+			return 0;
 		}
 		compress_undo(store, location);
+		ret = -EBUSY;
 	}
 	/*
 	 * No memory: it stays the oldest. Much read just now: the youngest.
 	 * Before the unpin, for whoever frees the object looks in the queue.
 	 */
-	hot_enqueue(&store->hot, frame, slot, store_clock(), ret);
+	hot_enqueue(&store->hot, frame, slot, store_clock(), ret == -ENOSPC);
 	if (object_unpin(object))
 		store_free_object(store, slot, object);
-	return false;
+	return ret;
 }
 
 unsigned int compress_hot(struct store *store, struct store_thread *thread,
-			  unsigned int max, int64_t age, unsigned int *stuck)
+			  unsigned int max, int64_t age, unsigned int *refused)
 {
 	int64_t now = store_clock();
-	unsigned int done = 0, failed = 0;
+	unsigned int done = 0, failed = 0, no_memory = 0;
 	uint32_t frame, slot;
+	int ret;
 
 	while (done + failed < max &&
 	       hot_oldest(&store->hot, now, age, pin_slot, store, &frame,
 			  &slot)) {
-		if (compress_frame(store, thread, frame, slot))
-			done++;
-		else
-			failed++;
+		ret = compress_frame(store, thread, frame, slot);
+		done += !ret;
+		failed += ret != 0;
+		no_memory += ret == -ENOSPC;
 		if (failed > 8)
 			break;
 	}
-	if (stuck)
-		*stuck = failed;
+	if (refused)
+		*refused = no_memory;
 	return done;
 }
 

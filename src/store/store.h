@@ -141,7 +141,10 @@ struct store_page_info {
 void store_page_info(struct store *store, const store_cell *cell,
 		     struct store_page_info *info);
 
-/* (T) Compress all hot pages now. 0, or -ENOSPC when some have to stay hot. */
+/*
+ * (T) Compress all pages that are hot now, but those that somebody is reading
+ * just then. 0, or -ENOSPC when there is no memory for some.
+ */
 int store_drain(struct store *store);
 
 /*
@@ -152,13 +155,16 @@ int store_drain(struct store *store);
 bool store_wait_for_room(struct store *store);
 
 /*
- * (T) Drain, compact the pool, trim the arena. 0, or -ENOSPC when some pages
- * have to stay hot: the rest is done all the same. *pages: how many pages of
- * the pool compaction freed; may be NULL.
+ * (T) Drain, compact the pool, trim the arena. Errors as store_drain(): the rest
+ * is done all the same. *pages: how many pages of the pool compaction freed; may
+ * be NULL.
  */
 int store_compact(struct store *store, uint64_t *pages);
 
-/* (T) Change the bound of the hot tier; drains what is above it. */
+/*
+ * (T) Change the bound of the hot tier; drains what is above it. Errors as
+ * store_drain(): the bound is as before.
+ */
 int store_set_hot(struct store *store, uint64_t bytes);
 
 struct store_stats {

@@ -195,10 +195,12 @@ int compress_page(struct store *store, struct store_thread *thread,
 void compress_undo(struct store *store, uint64_t location);
 /*
  * Compress up to max of the oldest hot pages, those at least age ms old.
- * Returns how many left the hot tier; *stuck counts those that could not.
+ * Returns how many left the hot tier. *refused, unless NULL: for how many there
+ * was no memory; those are the oldest still. One that is being read becomes the
+ * youngest.
  */
 unsigned int compress_hot(struct store *store, struct store_thread *thread,
-			  unsigned int max, int64_t age, unsigned int *stuck);
+			  unsigned int max, int64_t age, unsigned int *refused);
 /* At the limit: make room. True when it may be worth trying again. */
 bool compress_relieve(struct store *store, struct store_thread *thread);
 /* How the pool asks for a move. */

@@ -306,9 +306,10 @@ static void background_compresses_pages_that_grow_old(void **state)
 	world_end(&world);
 }
 
-static void compact_says_when_a_page_has_to_stay_hot(void **state)
+static void compact_leaves_alone_what_is_being_read(void **state)
 {
 	unsigned char page[PAGE_SIZE];
+	struct store_stats stats;
 	struct object *object;
 	struct world world;
 	store_ref ref[2];
@@ -324,12 +325,109 @@ static void compact_says_when_a_page_has_to_stay_hot(void **state)
 	assert_int_equal(reference_decode(ref[0], &slot), REFERENCE_OBJECT);
 	object = store_object(world.store, slot);
 	assert_true(object_pin(object));
-	assert_int_equal(store_compact(world.store, &pages), -ENOSPC);
+	assert_int_equal(store_compact(world.store, &pages), 0);
 	assert_int_equal(pages, 0);
+	store_stats(world.store, &stats);
+	assert_int_equal(stats.hot_pages, 1);
 	assert_false(object_unpin(object));
 	assert_int_equal(store_compact(world.store, &pages), 0);
+	store_stats(world.store, &stats);
+	assert_int_equal(stats.hot_pages, 0);
 	for (i = 0; i < 2; i++)
 		store_drop(world.store, ref[i]);
+	world_end(&world);
+}
+
+static void compact_says_when_there_is_no_memory_to_compress(void **state)
+{
+	uint32_t taken[4 * ARENA_RESERVE_PAGES];
+	unsigned char page[PAGE_SIZE];
+	struct store_stats stats;
+	struct world world;
+	unsigned int i = 0;
+	store_ref ref;
+
+	world_make(&world, MIB, 0, true);
+	make_page(page, 0);
+	assert_int_equal(store_put(world.store, page, 0, &ref), 0);
+	/* Nothing is left, not even what is kept for this. */
+	arena_set_limit(world.arena, PAGE_SIZE);
+	while (!arena_alloc(world.arena, ARENA_HOT, 1, ARENA_RESERVE,
+			    &taken[i]))
+		assert_in_range(++i, 0, 4 * ARENA_RESERVE_PAGES - 1);
+	assert_int_equal(store_compact(world.store, NULL), -ENOSPC);
+	/* The bound is as it was. */
+	assert_int_equal(store_set_hot(world.store, 0), -ENOSPC);
+	assert_int_equal(store_hot_limit(world.store), MIB);
+	while (i)
+		arena_free(world.arena, ARENA_HOT, taken[--i], 1);
+	assert_int_equal(store_compact(world.store, NULL), 0);
+	store_stats(world.store, &stats);
+	assert_int_equal(stats.hot_pages, 0);
+	store_drop(world.store, ref);
+	assert_int_equal(check_claims(&world, NULL, 0), 0);
+	world_end(&world);
+}
+
+struct overwriter {
+	struct store *store;
+	_Atomic bool stop;
+};
+
+static void *overwrite(void *argument)
+{
+	struct overwriter *writer = argument;
+	unsigned char page[PAGE_SIZE];
+	store_ref ref[64] = {STORE_HOLE};
+	unsigned int i;
+
+	assert_int_equal(store_attach_thread(writer->store), 0);
+	for (i = 0; !atomic_load(&writer->stop); i++) {
+		make_page(page, 1000 + i);
+		store_drop(writer->store, ref[i % 64]);
+		assert_int_equal(
+			store_put(writer->store, page, 0, &ref[i % 64]), 0);
+	}
+	for (i = 0; i < 64; i++)
+		store_drop(writer->store, ref[i]);
+	store_detach_thread(writer->store);
+	return NULL;
+}
+
+/* What comes while it runs is neither a failure, nor waited for. */
+static void drain_succeeds_while_others_write(void **state)
+{
+	struct overwriter writer = {0};
+	struct store_page_info info;
+	unsigned char page[PAGE_SIZE];
+	struct world world;
+	pthread_t thread;
+	store_cell cell;
+	store_ref ref;
+	unsigned int i;
+
+	world_make(&world, MIB, 0, true);
+	assert_int_equal(store_start(world.store), 0);
+	writer.store = world.store;
+	assert_int_equal(pthread_create(&thread, NULL, overwrite, &writer), 0);
+	for (i = 0; i < 200; i++) {
+		make_page(page, i);
+		assert_int_equal(store_put(world.store, page, 0, &ref), 0);
+		assert_int_equal(i % 2 ? store_drain(world.store)
+				       : store_compact(world.store, NULL),
+				 0);
+		cell = ref;
+		store_page_info(world.store, &cell, &info);
+		assert_int_equal(info.kind, STORE_KIND_COMPRESSED);
+		store_drop(world.store, ref);
+		assert_int_equal(store_set_hot(world.store,
+					       i % 4 ? MIB : MIB / 8),
+				 0);
+	}
+	atomic_store(&writer.stop, true);
+	pthread_join(thread, NULL);
+	store_stop(world.store);
+	assert_int_equal(check_claims(&world, NULL, 0), 0);
 	world_end(&world);
 }
 
@@ -925,7 +1023,9 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(incompressible_page_is_kept_as_it_is),
 	cmocka_unit_test(full_hot_tier_makes_the_writer_compress),
 	cmocka_unit_test(background_compresses_pages_that_grow_old),
-	cmocka_unit_test(compact_says_when_a_page_has_to_stay_hot),
+	cmocka_unit_test(compact_leaves_alone_what_is_being_read),
+	cmocka_unit_test(compact_says_when_there_is_no_memory_to_compress),
+	cmocka_unit_test(drain_succeeds_while_others_write),
 	cmocka_unit_test(what_many_pages_took_is_given_back),
 	cmocka_unit_test(damaged_page_is_an_error_and_counted),
 	cmocka_unit_test(reference_to_nothing_is_an_error),
