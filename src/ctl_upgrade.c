@@ -81,15 +81,16 @@ static int upgrade(const char *path, const char *program)
 	if (strlen(program) >= sizeof(upgrade.program))
 		return ctl_complain(EXIT_WRONG, "%s: %s", program,
 				    strerror(ENAMETOOLONG));
+	error = ctl_ask(path, CONTROL_STAT, &stat);
+	if (error)
+		return ctl_ask_failed(path, error);
 	if (lies_within(path, program))
 		return ctl_complain(EXIT_WRONG,
 				    "%s: is in what it would serve: "
 				    "copy it out of %s first",
 				    program, path);
 	strcpy(upgrade.program, program);
-	error = ctl_ask(path, CONTROL_STAT, &stat);
-	if (!error)
-		error = ctl_ask(path, CONTROL_UPGRADE, &upgrade);
+	error = ctl_ask(path, CONTROL_UPGRADE, &upgrade);
 	if (error)
 		return ctl_ask_failed(path, error);
 	if (upgrade.error)

@@ -65,6 +65,9 @@ refuses "nor may the program lie in the mount" timeout 20 \
 check "which says so" grep -q 'copy it out of' \
 	<("$CTL" upgrade "$MNT" --binary "$MNT/inside" 2>&1)
 rm "$MNT/inside"
+check "what is no zramfs is not upgraded, wherever the program lies" \
+	grep -q "$TEST_DIR: not a zramfs mount" \
+	<("$CTL" upgrade "$TEST_DIR" --binary "$TEST_DIR/other" 2>&1)
 
 # Says the right thing, and then does not work.
 cat >"$TEST_DIR/broken" <<-END
