@@ -95,7 +95,7 @@ static bool switch_location(struct object *object, uint64_t location)
  * Takes the caller's pin away.
  */
 static int compress_frame(struct store *store, struct store_thread *thread,
-			   uint32_t frame, uint32_t slot)
+			  uint32_t frame, uint32_t slot)
 {
 	struct object *object = store_object(store, slot);
 	uint64_t location;

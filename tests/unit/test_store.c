@@ -420,9 +420,8 @@ static void drain_succeeds_while_others_write(void **state)
 		store_page_info(world.store, &cell, &info);
 		assert_int_equal(info.kind, STORE_KIND_COMPRESSED);
 		store_drop(world.store, ref);
-		assert_int_equal(store_set_hot(world.store,
-					       i % 4 ? MIB : MIB / 8),
-				 0);
+		assert_int_equal(
+			store_set_hot(world.store, i % 4 ? MIB : MIB / 8), 0);
 	}
 	atomic_store(&writer.stop, true);
 	pthread_join(thread, NULL);
