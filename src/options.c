@@ -300,9 +300,11 @@ static int check_block(const struct parse *parse)
 	if (!options->block) {
 		if (*options->mkfs_opts || *options->mount_opts)
 			return options_fail(&parse->message, -EINVAL,
-					    "mkfs_opts and mount_opts need "
-					    "block=: use block=ext4, xfs or "
-					    "btrfs");
+					    "%s needs block=: use block=ext4, "
+					    "xfs or btrfs",
+					    *options->mkfs_opts
+						    ? "mkfs_opts="
+						    : "mount_opts=");
 		return 0;
 	}
 	error = check_block_size(parse);

@@ -67,6 +67,18 @@ void options_release(struct options *options);
  */
 int options_parse_size(const char *text, uint64_t *bytes);
 
+/*
+ * Likewise for hot=: what is not compressed cannot be more than the memory that
+ * there is, so more than 100% is -ERANGE, and a mistake for something else.
+ */
+int options_parse_hot(const char *text, uint64_t *bytes);
+
+/* What to use where these say -EINVAL, and -ERANGE. */
+#define OPTIONS_SIZE_RIGHT \
+	"a whole number, of bytes or with k, m, g, t or % (of RAM) behind it"
+#define OPTIONS_SIZE_MOST "at most 8388607t"
+#define OPTIONS_HOT_MOST  "at most 100%"
+
 /* The text of --help, after the usage line. */
 const char *options_help(void);
 

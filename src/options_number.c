@@ -100,3 +100,12 @@ int options_parse_size(const char *text, uint64_t *bytes)
 	*bytes = (uint64_t)size;
 	return 0;
 }
+
+int options_parse_hot(const char *text, uint64_t *bytes)
+{
+	int error = options_parse_size(text, bytes);
+
+	if (!error && strchr(text, '%') && *bytes > options_ram_bytes())
+		return -ERANGE;
+	return error;
+}

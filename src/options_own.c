@@ -26,7 +26,7 @@ static int set_mem_limit(struct parse *parse, const char *value)
 static int set_hot(struct parse *parse, const char *value)
 {
 	parse->hot_given = true;
-	return options_parse_size(value, &parse->options->hot);
+	return options_parse_hot(value, &parse->options->hot);
 }
 
 static int set_nr_inodes(struct parse *parse, const char *value)
@@ -166,7 +166,7 @@ static int set_mount_opts(struct parse *parse, const char *value)
 	return set_text(parse, value, &parse->options->mount_opts);
 }
 
-#define SIZE_RIGHT "bytes, a number with k, m, g or t, or N% of RAM; 0 for "
+#define SIZE_RIGHT OPTIONS_SIZE_RIGHT "; 0 for "
 #define ID_RIGHT   "a number from 0 to 4294967294"
 
 static const struct own_option {
@@ -175,26 +175,31 @@ static const struct own_option {
 	int (*set)(struct parse *parse, const char *value);
 	/* "use ..."; NULL for an option without a value. */
 	const char *right;
+	/* The same for what is out of range, if that does not tell the range.
+	 */
+	const char *most;
 } own_options[] = {
-	{"size", set_size, SIZE_RIGHT "no bound"},
-	{"mem_limit", set_mem_limit, SIZE_RIGHT "no limit"},
-	{"hot", set_hot, SIZE_RIGHT "no hot tier"},
+	{"size", set_size, SIZE_RIGHT "no bound", OPTIONS_SIZE_MOST},
+	{"mem_limit", set_mem_limit, SIZE_RIGHT "no limit", OPTIONS_SIZE_MOST},
+	{"hot", set_hot, SIZE_RIGHT "no hot tier", OPTIONS_HOT_MOST},
 	{"nr_inodes", set_nr_inodes,
-	 "a whole number, k, m, g or t may follow; 0 for no bound"},
-	{"mode", set_mode, "an octal number from 0 to 7777"},
-	{"uid", set_uid, ID_RIGHT},
-	{"gid", set_gid, ID_RIGHT},
-	{"alg", set_alg, "lz4, lz4hc, lzo, zstd, deflate or none"},
-	{"pool", set_pool, "zsmalloc, z3fold or zbud"},
-	{"dedup", set_dedup, "on or off"},
-	{"threads", set_threads, "a whole number from 1 to 256"},
-	{"writeback", set_writeback, NULL},
-	{"noopen", set_noopen, NULL},
-	{"block", set_block, "ext4, xfs or btrfs"},
-	{"mkfs_opts", set_mkfs_opts, "words for mkfs, with spaces between"},
-	{"mount_opts", set_mount_opts, "options for mount, as in a\\,b"},
-	{"keeper", set_keeper, "on or off"},
-	{"low_latency", set_low_latency, "on or off"},
+	 "a whole number, k, m, g or t may follow; 0 for no bound",
+	 OPTIONS_SIZE_MOST},
+	{"mode", set_mode, "an octal number from 0 to 7777", NULL},
+	{"uid", set_uid, ID_RIGHT, NULL},
+	{"gid", set_gid, ID_RIGHT, NULL},
+	{"alg", set_alg, "lz4, lz4hc, lzo, zstd, deflate or none", NULL},
+	{"pool", set_pool, "zsmalloc, z3fold or zbud", NULL},
+	{"dedup", set_dedup, "on or off", NULL},
+	{"threads", set_threads, "a whole number from 1 to 256", NULL},
+	{"writeback", set_writeback, NULL, NULL},
+	{"noopen", set_noopen, NULL, NULL},
+	{"block", set_block, "ext4, xfs or btrfs", NULL},
+	{"mkfs_opts", set_mkfs_opts, "words for mkfs, with spaces between",
+	 NULL},
+	{"mount_opts", set_mount_opts, "options for mount, as in a\\,b", NULL},
+	{"keeper", set_keeper, "on or off", NULL},
+	{"low_latency", set_low_latency, "on or off", NULL},
 };
 
 static int set_own(struct parse *parse, const struct own_option *own,
@@ -214,9 +219,13 @@ static int set_own(struct parse *parse, const struct own_option *own,
 	error = own->set(parse, value);
 	if (!error || error == -ECANCELED)
 		return error ? -EINVAL : 0;
-	return options_fail(
-		&parse->message, -EINVAL, "%s=%.64s is %s: use %s", name, value,
-		error == -ERANGE ? "out of range" : "not possible", own->right);
+	if (error == -ERANGE)
+		return options_fail(&parse->message, -EINVAL,
+				    "%s=%.64s is out of range: use %s", name,
+				    value, own->most ? own->most : own->right);
+	return options_fail(&parse->message, -EINVAL,
+			    "%s=%.64s is not possible: use %s", name, value,
+			    own->right);
 }
 
 bool options_set_own(struct parse *parse, const char *option, int *error)

@@ -209,6 +209,27 @@ static int tell_if_over_limit(const char *path)
 	return ctl_finish_output();
 }
 
+static int parse_value(const char *argument, struct control_set *set)
+{
+	const char *text = strchr(argument, '=') + 1;
+	const bool hot = !strcmp(set->key, "hot");
+	int error = hot ? options_parse_hot(text, &set->value)
+			: options_parse_size(text, &set->value);
+
+	if (error == -ERANGE)
+		return ctl_complain(EXIT_USAGE,
+				    "set: %s is out of range: use %s", argument,
+				    hot ? OPTIONS_HOT_MOST : OPTIONS_SIZE_MOST);
+	if (error)
+		return ctl_complain(EXIT_USAGE,
+				    "set: %s is not possible: use %s", argument,
+				    OPTIONS_SIZE_RIGHT);
+	if (set->value && !strcmp(set->key, "mem_used_max"))
+		return ctl_bad_usage("set: %s: it can only be set to 0",
+				     argument);
+	return 0;
+}
+
 static int command_set(int argc, char **argv)
 {
 	static const char *const keys[] = {
@@ -240,14 +261,9 @@ static int command_set(int argc, char **argv)
 			"set: %s: the key is not size, mem_limit, hot or "
 			"mem_used_max",
 			argv[1]);
-	if (options_parse_size(equals + 1, &set.value))
-		return ctl_bad_usage(
-			"set: %s: want bytes, or a number with k, m, "
-			"g, t or %%",
-			argv[1]);
-	if (set.value && !strcmp(set.key, "mem_used_max"))
-		return ctl_bad_usage("set: %s: it can only be set to 0",
-				     argv[1]);
+	error = parse_value(argv[1], &set);
+	if (error)
+		return error;
 	error = ctl_ask(argv[0], CONTROL_SET, &set);
 	if (error)
 		return ctl_ask_failed(argv[0], error);

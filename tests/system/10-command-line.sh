@@ -57,6 +57,10 @@ fails "a size that is no number" 2 'size' "$ZRAMFS" "$DIR" -o size=lots
 fails "a mode that is no number" 2 'mode' "$ZRAMFS" "$DIR" -o mode=rwx
 fails "an absurd device" 2 'use at most [0-9]+g' \
 	"$ZRAMFS" "$DIR" -o size=1000000t,block=ext4
+fails "a size that no number of bytes holds" 2 'size=99999999t .*at most 8388607t' \
+	"$ZRAMFS" "$DIR" -o size=99999999t
+fails "more hot than there is memory" 2 'hot=150% .*at most 100%' \
+	"$ZRAMFS" "$DIR" -o hot=150%
 fails "no worker threads" 2 'threads' "$ZRAMFS" "$DIR" -o threads=0
 fails "dedup that is neither on nor off" 2 'dedup' \
 	"$ZRAMFS" "$DIR" -o dedup=maybe
@@ -78,6 +82,13 @@ fails "zramfsctl set without a value" 2 'size' "$CTL" set "$DIR" size
 fails "zramfsctl set of an unknown key" 2 'colour' "$CTL" set "$DIR" colour=1
 fails "zramfsctl set of a value that is no size" 2 'size=x' \
 	"$CTL" set "$DIR" size=x
+fails "zramfsctl set of a part of a number" 2 'size=1.5g .*: use a whole number' \
+	"$CTL" set "$DIR" size=1.5g
+fails "zramfsctl set of what no number of bytes holds" 2 \
+	'mem_limit=99999999t .*: use at most 8388607t' \
+	"$CTL" set "$DIR" mem_limit=99999999t
+fails "zramfsctl set of more hot than there is memory" 2 \
+	'hot=150% .*: use at most 100%' "$CTL" set "$DIR" hot=150%
 fails "zramfsctl on another filesystem" 1 'not a zramfs mount' "$CTL" stat "$DIR"
 fails "zramfsctl where there is nothing" 1 'No such file' \
 	"$CTL" stat "$DIR/none"

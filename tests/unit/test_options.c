@@ -274,7 +274,9 @@ static void test_options_libfuse_would_refuse(void **state)
 	       "-osubtype=");
 }
 
-#define SIZES "bytes, a number with k, m, g or t, or N% of RAM; 0 for "
+#define SIZES                                                               \
+	"a whole number, of bytes or with k, m, g, t or % (of RAM) behind " \
+	"it; 0 for "
 
 static void test_bad_sizes(void **state)
 {
@@ -292,16 +294,27 @@ static void test_bad_sizes(void **state)
 	}
 	REJECT("size needs a value: use " SIZES "no bound", "/mnt", "-osize");
 	REJECT("size needs a value: use " SIZES "no bound", "/mnt", "-osize=");
-	REJECT("size=9223372036854775808 is out of range: use " SIZES
-	       "no bound",
+	REJECT("size=9223372036854775808 is out of range: use at most 8388607t",
 	       "/mnt", "-osize=9223372036854775808");
-	REJECT("size=99999999999999999999 is out of range: use " SIZES
-	       "no bound",
+	REJECT("size=99999999999999999999 is out of range: use at most "
+	       "8388607t",
 	       "/mnt", "-osize=99999999999999999999");
-	REJECT("mem_limit=8388608t is out of range: use " SIZES "no limit",
+	REJECT("mem_limit=8388608t is out of range: use at most 8388607t",
 	       "/mnt", "-omem_limit=8388608t");
-	REJECT("hot=18446744073709551615% is out of range: use " SIZES
-	       "no hot tier",
+	REJECT("nr_inodes=8388608t is out of range: use at most 8388607t",
+	       "/mnt", "-onr_inodes=8388608t");
+}
+
+/* Of data there may be more than memory, compressed, but not of hot pages. */
+static void test_percentages(void **state)
+{
+	ACCEPT("/mnt", "-osize=150%,mem_limit=101%,hot=100%");
+	assert_int_equal(options.size, (unsigned __int128)ram() * 150 / 100);
+	assert_int_equal(options.hot, ram());
+	options_release(&options);
+	REJECT("hot=101% is out of range: use at most 100%", "/mnt",
+	       "-ohot=101%");
+	REJECT("hot=18446744073709551615% is out of range: use at most 100%",
 	       "/mnt", "-ohot=18446744073709551615%");
 }
 
@@ -377,9 +390,10 @@ static void test_block(void **state)
 	snprintf(most, sizeof(most), "use at most %llug, 512 times",
 		 (unsigned long long)(ram() * 512 >> 30));
 	assert_non_null(strstr(message, most));
-	REJECT("mkfs_opts and mount_opts need block=: use block=ext4, xfs or "
-	       "btrfs",
-	       "/mnt", "-omkfs_opts=-q");
+	REJECT("mkfs_opts= needs block=: use block=ext4, xfs or btrfs", "/mnt",
+	       "-omkfs_opts=-q");
+	REJECT("mount_opts= needs block=: use block=ext4, xfs or btrfs", "/mnt",
+	       "-omount_opts=ro");
 	REJECT("writeback is not possible with block=: leave it out", "/mnt",
 	       "-oblock=ext4,writeback");
 	REJECT("noopen is not possible with block=: leave it out", "/mnt",
@@ -464,7 +478,7 @@ static void test_long_words(void **state)
 	assert_true(strlen(message) < sizeof(message));
 	memcpy(word, "size=", 5);
 	assert_int_equal(PARSE("/mnt", "-o", word), -EINVAL);
-	assert_non_null(strstr(message, ": use bytes"));
+	assert_non_null(strstr(message, ": use a whole number"));
 	memcpy(word, "fsname", 6);
 	word[6] = '=';
 	ACCEPT("/mnt", "-o", word);
@@ -489,6 +503,7 @@ int main(void)
 		TEST(test_options_for_mount_alone_are_dropped),
 		TEST(test_options_libfuse_would_refuse),
 		TEST(test_bad_sizes),
+		TEST(test_percentages),
 		TEST(test_bad_values),
 		TEST(test_block),
 		TEST(test_bad_arguments),
