@@ -47,6 +47,15 @@ int block_fail(const struct block_error *error, int code, const char *step,
 	return -code;
 }
 
+void block_name_step(char *step, size_t size, const char *what,
+		     const char *option, const char *value)
+{
+	if (*value)
+		snprintf(step, size, "%s with %s=%.100s", what, option, value);
+	else
+		snprintf(step, size, "%s", what);
+}
+
 static int mount_zramfs(struct block *block, const struct block_error *error)
 {
 	int connection = open("/dev/fuse", O_RDWR | O_CLOEXEC);

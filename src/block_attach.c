@@ -34,7 +34,8 @@ static int fail_context(int context, int code, const char *step,
 			return block_fail(error, code, step, "%s (%s)",
 					  line + 2, strerror(code));
 	}
-	return block_fail(error, code, step, "%s", strerror(code));
+	return block_fail(error, code, step, "%s; dmesg may tell why",
+			  strerror(code));
 }
 
 /* --- the zramfs -------------------------------------------------------- */
@@ -247,14 +248,16 @@ int block_attach_device(const struct block_type *type,
 			const struct options *options, const char *device,
 			const struct block_error *error)
 {
-	char step[32];
+	char what[32], step[160];
 	struct making making = {.step = step, .error = error};
 	int status;
 
-	snprintf(step, sizeof(step), "mounting %s", type->name);
+	snprintf(what, sizeof(what), "mounting %s", type->name);
+	block_name_step(step, sizeof(step), what, "mount_opts",
+			options->mount_opts);
 	making.context = fsopen(type->name, FSOPEN_CLOEXEC);
 	if (making.context < 0)
-		return block_fail(error, errno, step, "%s%s", strerror(errno),
+		return block_fail(error, errno, what, "%s%s", strerror(errno),
 				  errno == ENODEV ? "; the kernel does not "
 						    "have it"
 						  : "");

@@ -84,7 +84,8 @@ struct making {
 	const struct block_type *type;
 	const struct cancel *cancel;
 	const struct block_error *error;
-	bool small; /* the device may be too small */
+	const char *words; /* that the user has given for it */
+	bool small;	   /* the device may be too small */
 };
 
 const struct block_type *block_type_by_name(const char *name)
@@ -212,7 +213,7 @@ static int judge(int status, const struct making *making, int output)
 {
 	const struct block_type *type = making->type;
 	const struct block_error *error = making->error;
-	char line[256];
+	char line[256], step[160];
 
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
@@ -220,7 +221,9 @@ static int judge(int status, const struct making *making, int output)
 		return block_fail(error, EIO, type->program, "killed: %s",
 				  strsignal(WTERMSIG(status)));
 	first_line(output, type->program, line, sizeof(line));
-	return block_fail(error, EIO, type->program, "%s (exit status %d)%s",
+	block_name_step(step, sizeof(step), type->program, "mkfs_opts",
+			making->words);
+	return block_fail(error, EIO, step, "%s (exit status %d)%s",
 			  line[0] ? line : "it said nothing",
 			  WEXITSTATUS(status),
 			  making->small ? SIZE_ADVICE : "");
@@ -286,6 +289,7 @@ int block_mkfs(const struct block_type *type, const struct options *options,
 		.type = type,
 		.cancel = cancel,
 		.error = error,
+		.words = options->mkfs_opts,
 		.small = options->size < SIZE_ENOUGH,
 	};
 	const char *argv[WORDS_MAX];

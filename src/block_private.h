@@ -38,6 +38,10 @@ int __attribute__((format(printf, 4, 5)))
 block_fail(const struct block_error *error, int code, const char *step,
 	   const char *format, ...);
 
+/* For STEP: what was done, and by which option of the user's, if any. */
+void block_name_step(char *step, size_t size, const char *what,
+		     const char *option, const char *value);
+
 /* NULL when name is none of them. */
 const struct block_type *block_type_by_name(const char *name);
 

@@ -186,8 +186,12 @@ static int mount_transport(struct server *server)
 		where = block_connection(server->block);
 	}
 	if (transport_mount(transport, where, message, sizeof(message))) {
-		log_line(LOG_ERR, "cannot mount on %s: %s", server->mountpoint,
-			 message);
+		/* So libfuse puts what mount(2) says, which is little. */
+		log_line(LOG_ERR, "cannot mount on %s: %s%s",
+			 server->mountpoint, message,
+			 strstr(message, "mount failed")
+				 ? "; dmesg may tell why"
+				 : "");
 		return EXIT_FAILURE;
 	}
 	return 0;

@@ -452,9 +452,13 @@ occupied
 	"$ZRAMFS" "$TEST_DIR" -o size=1g,block=ext4
 ) >"$TEST_DIR/why" 2>&1 && not_ok "no mkfs" "it succeeded"
 check "no mkfs: it says so" grep -q "mkfs.ext4: not found" "$TEST_DIR/why"
-fails "mkfs fails" "mkfs.ext4: .*nonsense" "size=1g,block=ext4,mkfs_opts=-O nonsense"
-fails "mount fails" "mounting ext4: .*nonsense" \
+fails "mkfs fails" "mkfs.ext4 with mkfs_opts=-O nonsense: .*nonsense" \
+	"size=1g,block=ext4,mkfs_opts=-O nonsense"
+fails "mount fails" "mounting ext4 with mount_opts=nonsense: .*nonsense" \
 	"size=1g,block=ext4,mount_opts=nonsense"
+fails "mount fails, and only the kernel's log tells why" \
+	"mounting xfs with mount_opts=logdev=/none: .*; dmesg may tell why" \
+	"size=1g,block=xfs,mount_opts=logdev=/none"
 fails "no size" "size=0" "size=0,block=ext4"
 fails "an option without meaning" "writeback" "size=1g,block=ext4,writeback"
 fails "no such filesystem" "block=zfs" "size=1g,block=zfs"
