@@ -264,8 +264,14 @@ static void walk_tree(struct walk *walk, char *path)
 /* What is no zramfs may have one behind it. */
 static const char *why_not(const char *path)
 {
+	struct stat stat_buf;
 	uint64_t device_size = 0;
-	int fd = block_open_behind(path, &device_size);
+	int fd;
+
+	if (!lstat(path, &stat_buf) && S_ISLNK(stat_buf.st_mode))
+		return "a symbolic link, and not in a zramfs mount itself: "
+		       "name what it leads to";
+	fd = block_open_behind(path, &device_size);
 
 	if (fd < 0 && fd != -EACCES && fd != -EPERM)
 		return "not in a zramfs mount";

@@ -89,6 +89,9 @@ fails "zramfsctl set of what no number of bytes holds" 2 \
 	"$CTL" set "$DIR" mem_limit=99999999t
 fails "zramfsctl set of more hot than there is memory" 2 \
 	'hot=150% .*: use at most 100%' "$CTL" set "$DIR" hot=150%
+ln -s "$DIR" "$TEST_DIR/link"
+fails "zramfsctl du of a symbolic link" 1 'link: a symbolic link.*leads to' \
+	"$CTL" du "$TEST_DIR/link"
 fails "zramfsctl on another filesystem" 1 'not a zramfs mount' "$CTL" stat "$DIR"
 fails "zramfsctl where there is nothing" 1 'No such file' \
 	"$CTL" stat "$DIR/none"
