@@ -81,6 +81,21 @@ static bool check_user(const struct options *options)
 	return false;
 }
 
+/* Whoever names two directories may want two mounts, and gets one. */
+static void warn_of_directory(const struct options *options)
+{
+	struct stat stat_buf;
+
+	if (strchr(options->source, '/') &&
+	    strcmp(options->source, options->mountpoint) &&
+	    !stat(options->source, &stat_buf) && S_ISDIR(stat_buf.st_mode))
+		log_line(LOG_WARNING,
+			 "%s is a directory, but nothing is mounted there: of "
+			 "two arguments the first is only a name for the mount "
+			 "at %s",
+			 options->source, options->mountpoint);
+}
+
 /* By default it is done where it can be; who asks for it is to have it. */
 static bool check_low_latency(const struct options *options)
 {
@@ -219,6 +234,7 @@ static int mount_and_serve(const struct options *options, char **argv)
 	if (!check_user(options) || !check_device() ||
 	    !check_low_latency(options))
 		goto out;
+	warn_of_directory(options);
 	status = create_transport(&service, options);
 	if (status)
 		goto out;

@@ -256,6 +256,12 @@ wait "$PID"
 equal "its exit status" $? 0
 equal "it had nothing to say" "$(cat "$TEST_DIR/log")" ""
 
+"$ZRAMFS" "$TEST_DIR/two" "$DIR" 2>"$TEST_DIR/err" && MOUNTS=("$DIR")
+check "a directory as SOURCE is but a name, and a hint tells" \
+	grep -q "$TEST_DIR/two is a directory, but nothing is mounted there" \
+	"$TEST_DIR/err"
+unmount "$DIR"
+
 check "as mount.fuse3 calls it: SOURCE MOUNTPOINT" \
 	"$ZRAMFS" swap,space "$DIR" -o rw,nosuid,size=8m
 equal "the source is shown" "$(findmnt -n -o SOURCE "$DIR")" swap,space
