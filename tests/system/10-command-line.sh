@@ -343,6 +343,8 @@ equal "quickstart by a user, with all installed, mounts" \
 fails "quickstart with two mount points" 1 'only -o .* not ' \
 	quickstart installed "$QUICK/mine/a" "$QUICK/mine/b"
 refuses "... makes neither" ls -d "$QUICK/mine/a"
+fails "quickstart with an empty list of options" 1 '-o needs a list' \
+	quickstart installed "$QUICK/mine/a" -o
 fails "quickstart by a user, with packages missing, names them" 1 \
 	'run as root, or install sudo: these packages .* gcc ' \
 	quickstart not-installed "$QUICK/mine/z"
