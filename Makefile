@@ -6,7 +6,7 @@
 # make faults     the programs that die and run out of memory where tests want
 # make acceptance  the long checks: takes an hour or so
 # make bench      figures: QUICK=1 for all of them briefly, ROUNDS=, ONLY=
-# make install    DESTDIR= PREFIX=
+# make install    DESTDIR= PREFIX=; make uninstall takes away what that put there
 # make V=1        shows the commands
 
 PREFIX  ?= /usr/local
@@ -69,7 +69,7 @@ BENCH_LIBRARY := $(BUILD)/bench/support.a
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all check acceptance unit system tests asan tsan faults bench bench-programs fuzz install clean format
+.PHONY: all check acceptance unit system tests asan tsan faults bench bench-programs fuzz install uninstall clean format
 .SECONDARY:
 
 all: $(BUILD)/zramfs $(BUILD)/zramfsctl
@@ -159,6 +159,10 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man8
 	install -m 755 $(BUILD)/zramfs $(BUILD)/zramfsctl $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(wildcard contrib/*.8) $(DESTDIR)$(PREFIX)/share/man/man8/
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/zramfs $(DESTDIR)$(PREFIX)/bin/zramfsctl \
+		$(patsubst contrib/%,$(DESTDIR)$(PREFIX)/share/man/man8/%,$(wildcard contrib/*.8))
 
 format:
 	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] codec/*.[ch] pool/*.[ch] tests/*/*.[ch] bench/*.[ch])

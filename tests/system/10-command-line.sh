@@ -307,6 +307,26 @@ else
 	skip "auto_unmount" "no fusermount3"
 fi
 
+# --- installing ---
+
+# -o: what is built here stays as it is.
+install_to() {
+	make -s -o all "$1" BUILD="$BUILD" DESTDIR="$TEST_DIR/root" PREFIX=/usr
+}
+installed() {
+	find "$TEST_DIR/root" -type f -printf '%m %P\n' | sort
+}
+check "make install" install_to install
+equal "it puts there what it says" "$(installed)" \
+	"644 usr/share/man/man8/zramfs.8
+644 usr/share/man/man8/zramfsctl.8
+755 usr/bin/zramfs
+755 usr/bin/zramfsctl"
+echo theirs >"$TEST_DIR/root/usr/bin/theirs"
+check "make uninstall" install_to uninstall
+equal "it takes that away, and no more" \
+	"$(cd "$TEST_DIR/root" && find . -type f)" ./usr/bin/theirs
+
 # --- contrib/quickstart ---
 
 # Beside stand-ins for what would install, build and mount: with those alone in
