@@ -334,7 +334,7 @@ equal "it takes that away, and no more" \
 QUICK=$TEST_DIR/quick
 mkdir -p "$QUICK/contrib" "$QUICK/build" "$QUICK/bin" "$QUICK/theirs"
 cp contrib/quickstart contrib/packages-* "$QUICK/contrib"
-for tool in cat dirname env id mkdir nproc; do
+for tool in cat dirname env id mkdir nproc rmdir; do
 	ln -s "$(command -v "$tool")" "$QUICK/bin"
 done
 stand_in() {
@@ -343,7 +343,8 @@ stand_in() {
 stand_in bin/dpkg-query 'echo "$PACKAGES"'
 stand_in bin/apt-get 'echo "apt-get $*"'
 stand_in bin/make :
-stand_in build/zramfs 'echo "as $WHO: zramfs $*"'
+stand_in build/zramfs 'echo "as $WHO: zramfs $*"
+case "$*" in *wrong*) echo "zramfs: wrong is wrong" >&2; exit 2; esac'
 mkdir "$QUICK/mine"
 chmod -R 755 "$QUICK/contrib" "$QUICK/build" "$QUICK/bin"
 chmod 755 "$QUICK" "$QUICK/theirs"
@@ -365,6 +366,10 @@ fails "quickstart with two mount points" 1 'only -o .* not ' \
 refuses "... makes neither" ls -d "$QUICK/mine/a"
 fails "quickstart with an empty list of options" 1 '-o needs a list' \
 	quickstart installed "$QUICK/mine/a" -o
+fails "quickstart with a wrong option" 2 'wrong is wrong' \
+	quickstart installed "$QUICK/mine/a/b c" -o wrong
+refuses "... leaves no directory that it has made" ls -d "$QUICK/mine/a"
+check "... but what was there" ls -d "$QUICK/mine"
 fails "quickstart by a user, with packages missing, names them" 1 \
 	'run as root, or install sudo: these packages .* gcc ' \
 	quickstart not-installed "$QUICK/mine/z"
