@@ -15,12 +15,12 @@ each page, nor its allocator's handles, 8 bytes for each. zramfs counts all:
 tables, index, checksums, and the memory of its processes. The parts are shown;
 the last column is the ratio when zram's tables and handles are counted too.
 
-What can be reached depends on the data. zramfs keeps 8 bytes for each page of
-a file, 24 in the object table, 4 in the index and 4 in the pool: 40 for each
-page here. That is 3.8 % of the 1055 bytes to which fio's pages of 75 % come
+What can be reached depends on the data. zramfs keeps 4 bytes for each page of
+a file, 24 in the object table, 4 in the index and 4 in the pool: 36 for each
+page here. That is 3.4 % of the 1055 bytes to which fio's pages of 75 % come
 down, of which zram itself loses 2.2 %; so no pool, not one without any holes,
 brings such data to 1.02 of zram. With pages of some 2300 bytes, as those of
-/usr/lib are, it is 1.7 %, less than what longer zspages save.
+/usr/lib are, it is 1.6 %, less than what longer zspages save.
 
 Environment: BUILD=build, SIZE=512 (MiB), CODECS="lz4 lzo".
 """

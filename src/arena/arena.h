@@ -22,8 +22,8 @@
  * arena, they claim every page they use in a struct arena_map; see below.
  *
  * Locks: one mutex for each region, and one for trimming, around it. They are
- * leaves: no lock of another file is ever taken under them. All functions are thread-safe unless they say not.
- * Errors are negative errno.
+ * leaves: no lock of another file is ever taken under them. All functions are
+ * thread-safe unless they say not. Errors are negative errno.
  */
 #ifndef ZRAMFS_ARENA_H
 #define ZRAMFS_ARENA_H
@@ -36,7 +36,7 @@
 #define PAGE_SIZE  4096u
 
 /* Changes with the layout of anything in the arena that is the arena's own. */
-#define ARENA_VERSION 1
+#define ARENA_VERSION 2
 
 /* Longest run of contiguous pages that arena_alloc() gives. */
 #define ARENA_RUN_MAX 64
@@ -96,9 +96,9 @@ struct arena_usage {
 	uint64_t resident[ARENA_REGIONS]; /* bytes, used and dirty */
 	uint64_t dirty;			  /* bytes freed, not yet returned */
 	uint64_t trimmable;		  /* of them, those not set aside */
-	uint64_t fixed;	  /* bytes of super block, roots and page frames */
-	uint64_t total;	  /* all of the above, in bytes */
-	uint64_t peak;	  /* highest total since creation or reset */
+	uint64_t fixed; /* bytes of super block, roots and page frames */
+	uint64_t total; /* all of the above, in bytes */
+	uint64_t peak;	/* highest total since creation or reset */
 	uint64_t limit;
 };
 
@@ -116,7 +116,8 @@ int arena_create(struct arena **arena, const struct arena_config *config);
  */
 int arena_attach(struct arena **arena, int fd);
 
-/* Unmap, close, free what the process holds. The memfd lives while others hold it. */
+/* Unmap, close, free what the process holds. The memfd lives while others hold
+ * it. */
 void arena_destroy(struct arena *arena);
 
 int arena_fd(const struct arena *arena);
@@ -136,9 +137,9 @@ int arena_fd(const struct arena *arena);
  * ARENA_RESERVE_SOME: likewise, but only half of it: for what takes several
  * pages and fills them later, so that single pages can be had in any case.
  */
-#define ARENA_ZERO    (1u << 0)
-#define ARENA_RESERVE (1u << 1)
-#define ARENA_RESERVE_SOME (1u << 2)
+#define ARENA_ZERO	    (1u << 0)
+#define ARENA_RESERVE	    (1u << 1)
+#define ARENA_RESERVE_SOME  (1u << 2)
 #define ARENA_RESERVE_PAGES 64
 int arena_alloc(struct arena *arena, enum arena_region region, unsigned int nr,
 		unsigned int flags, uint32_t *page);

@@ -29,7 +29,9 @@
 
 /* Slab block numbers and table sizes leave room for no more: see slab.h. */
 #define SLAB_REGION_MAX (32ull << 30)
-#define ARRAY_MIN	(16ull << 20)
+/* References have a bit less for an object's number: see store/object.h. */
+#define OBJECTS_MAX (16ull << 30)
+#define ARRAY_MIN   (16ull << 20)
 
 static bool has_frames(enum arena_region region)
 {
@@ -89,6 +91,8 @@ static void lay_out(struct arena_super *super, uint64_t capacity)
 			      (1ull << 32) - WORD_PAGES);
 		if (r < ARENA_BUCKETS)
 			pages = min64(pages, SLAB_REGION_MAX / PAGE_SIZE);
+		if (r == ARENA_OBJECTS)
+			pages = min64(pages, OBJECTS_MAX / PAGE_SIZE);
 		super->region[r].pages = pages;
 		if (!has_frames(r))
 			continue;

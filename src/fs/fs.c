@@ -19,7 +19,7 @@ static const uint16_t inode_sizes[] = {sizeof(struct inode)};
  * Steps of 8 to 128, because most blocks are names, and a million of them is
  * where the slab's waste would show. Above, the largest multiples of 16 of
  * which so many fill a page; with the powers of two among them, which are the
- * nodes of page tables (16 to 512), and 280, which the longest name takes.
+ * nodes of page tables (16 to 256), and 280, which the longest name takes.
  */
 static const uint16_t block_sizes[] = {
 	16,  24,  32,  40,  48,	 56,  64,  72,	 80,   88,   96,   104, 112,

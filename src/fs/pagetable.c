@@ -169,7 +169,7 @@ bool pagetable_prune_node(struct slab *blocks, uint32_t block,
 
 /* Back to height 0; the cell must be in its place before the shape is. */
 static void collapse(struct slab *blocks, struct pagetable *table,
-		     uint32_t block, uint64_t value)
+		     uint32_t block, uint32_t value)
 {
 	atomic_store_explicit(&table->first, value, memory_order_relaxed);
 	fault_point("table to be collapsed");
@@ -273,8 +273,8 @@ int pagetable_claim(const struct slab *blocks, const struct pagetable *table,
 	if (root == 0)
 		return 0;
 	if (root != shape_pack(shape) || shape.block == SLAB_NONE ||
-	    shape.height < 1 || shape.height > HEIGHT_MAX || shape.order < 1 ||
-	    shape.order > FANOUT_SHIFT ||
+	    shape.height < 1 || shape.height > HEIGHT_MAX ||
+	    shape.order < ORDER_MIN || shape.order > FANOUT_SHIFT ||
 	    (shape.height > 1 && shape.order != FANOUT_SHIFT))
 		return -ERANGE;
 	if (shape.height == 1)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pagetable.h - a sparse array of 64-bit cells, costing memory where used
+ * pagetable.h - a sparse array of 32-bit cells, costing memory where used
  *
  * Maps an index (a file's page number, a directory's cookie) below 2^52 to a
  * cell. An empty cell is 0. It is a radix tree with a fan-out of 64 whose
  * nodes are blocks of the BLOCKS slab, named by number:
  *
  *   height 0  no node: index 0 is the cell in the struct itself
- *   height 1  one leaf of 2, 4, 8, 16, 32 or 64 cells, as many as needed
+ *   height 1  one leaf of 4, 8, 16, 32 or 64 cells, as many as needed
  *   height h  inner nodes of 64 block numbers over leaves of 64 cells
  *
  * The root word holds height, leaf order and block number, and is replaced by
@@ -29,7 +29,7 @@
 
 #define PAGETABLE_INDEX_MAX ((UINT64_C(1) << 52) - 1)
 
-typedef _Atomic uint64_t pagetable_cell;
+typedef _Atomic uint32_t pagetable_cell;
 
 /* Lies in inodes, in the arena. All zero: empty. */
 struct pagetable {

@@ -13,7 +13,7 @@
 
 static unsigned int order_for(uint64_t last)
 {
-	unsigned int order = 1;
+	unsigned int order = ORDER_MIN;
 
 	while (last >> order)
 		order++;

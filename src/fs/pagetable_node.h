@@ -19,6 +19,9 @@
 #define FANOUT_MASK  (FANOUT - 1)
 #define LEAF_BYTES   (FANOUT * sizeof(pagetable_cell))
 
+/* The smallest leaf has four cells: blocks are of 16 bytes and more. */
+#define ORDER_MIN 2
+
 /* Nine levels of six bits hold the 52 bits of an index. */
 #define HEIGHT_MAX 9
 
@@ -95,7 +98,7 @@ static inline uint32_t inner_load(const struct slab *blocks, uint32_t block,
 				    memory_order_relaxed);
 }
 
-static inline uint64_t cell_load(const pagetable_cell *cell)
+static inline uint32_t cell_load(const pagetable_cell *cell)
 {
 	return atomic_load_explicit(cell, memory_order_relaxed);
 }

@@ -168,7 +168,7 @@ static void count_entry(struct walk *walk, uint32_t directory, ino_t ino,
 }
 
 /* Whether an entry could be there, so that looking at it is safe. */
-static bool is_block(const struct walk *walk, uint64_t value)
+static bool is_block(const struct walk *walk, uint32_t value)
 {
 	const struct fs *fs = walk->fs;
 
@@ -180,7 +180,7 @@ static bool is_block(const struct walk *walk, uint64_t value)
 static void walk_cell(struct walk *walk, uint32_t directory, ino_t ino,
 		      uint64_t cookie, pagetable_cell *cell)
 {
-	uint64_t value = *cell;
+	uint32_t value = *cell;
 	const char *wrong = "cell names no entry";
 
 	/* What is not an entry is not claimed: it may be something else. */

@@ -126,30 +126,58 @@ void object_moved(struct object *object, uint64_t location)
 }
 
 /*
- * The low two bits: 1 an object, 2 a word that is 62 bits sign-extended, 3 a
- * repeated 32-bit word. Zero, all ones, and every pattern of 1, 2 or 4 bytes
- * fit.
+ * The lowest bit: an object, its number above. Else the low three bits: 2 a
+ * word that is 29 bits sign-extended, 4 a repeated 32-bit word that is, 6 a
+ * repeated word of 16 bits. Zero, all ones, and every pattern of one or two
+ * bytes fit.
  */
+enum word_form {
+	WORD_SMALL = 2,
+	WORD_REPEATED_SMALL = 4,
+	WORD_REPEATED_SHORT = 6
+};
+
+#define WORD_SHIFT 3
+#define WORD_FORM  ((1u << WORD_SHIFT) - 1)
+
+static bool fits(int64_t word)
+{
+	return word >> (31 - WORD_SHIFT) == word >> 63;
+}
+
 store_ref reference_to_word(uint64_t word)
 {
-	if ((uint64_t)((int64_t)(word << 2) >> 2) == word)
-		return word << 2 | 2;
-	if (word >> 32 == (word & UINT32_MAX))
-		return (word & UINT32_MAX) << 2 | 3;
+	uint32_t low = (uint32_t)word;
+
+	if (fits((int64_t)word))
+		return low << WORD_SHIFT | WORD_SMALL;
+	if (word >> 32 != low)
+		return 0;
+	if (fits((int32_t)low))
+		return low << WORD_SHIFT | WORD_REPEATED_SMALL;
+	if (low >> 16 == (low & UINT16_MAX))
+		return (low & UINT16_MAX) << WORD_SHIFT | WORD_REPEATED_SHORT;
 	return 0;
 }
 
 enum reference_kind reference_decode(store_ref ref, uint64_t *value)
 {
-	switch (ref & 3) {
-	case 1:
-		*value = ref >> 2;
+	int64_t small = (int32_t)ref >> WORD_SHIFT;
+
+	if (ref & 1) {
+		*value = ref >> 1;
 		return REFERENCE_OBJECT;
-	case 2:
-		*value = (uint64_t)((int64_t)ref >> 2);
+	}
+	switch (ref & WORD_FORM) {
+	case WORD_SMALL:
+		*value = (uint64_t)small;
 		return REFERENCE_WORD;
-	case 3:
-		*value = (ref >> 2 & UINT32_MAX) * UINT64_C(0x100000001);
+	case WORD_REPEATED_SMALL:
+		*value = (uint32_t)small * UINT64_C(0x100000001);
+		return REFERENCE_WORD;
+	case WORD_REPEATED_SHORT:
+		*value = (ref >> WORD_SHIFT & UINT16_MAX) *
+			 UINT64_C(0x1000100010001);
 		return REFERENCE_WORD;
 	default:
 		*value = 0;

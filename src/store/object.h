@@ -120,9 +120,12 @@ enum reference_kind {
 	REFERENCE_WORD
 };
 
+/* Of 32 bits one says that the others are a slot's number. */
+#define REFERENCE_SLOTS (UINT64_C(1) << 31)
+
 static inline store_ref reference_to_object(uint32_t slot)
 {
-	return (store_ref)slot << 2 | 1;
+	return slot << 1 | 1;
 }
 
 /* 0 when the word does not fit: it needs a fill object. */

@@ -53,25 +53,59 @@ static bool page_is_one_word(const void *page, uint64_t *word)
 	return true;
 }
 
-int store_fill(struct store *store, uint64_t word, store_ref *ref)
+/*
+ * Whoever fills a page with a word often fills the next one with it too. One
+ * more reference to the fill object made last, if it is of this word and lives.
+ */
+static bool share_last_fill(struct store *store, uint64_t word, uint32_t *slot)
 {
 	struct object *object;
+
+	*slot = atomic_load_explicit(&store->last_fill, memory_order_relaxed);
+	if (*slot == SLAB_NONE)
+		return false;
+	object = slab_address(store->objects, *slot);
+	if (!object_pin(object))
+		return false;
+	if (store_is_fill(object) && object->word == word &&
+	    object_pin_to_reference(object))
+		return true;
+	if (object_unpin(object))
+		store_free_object(store, *slot, object);
+	return false;
+}
+
+static int make_fill(struct store *store, uint64_t word, uint32_t *slot)
+{
+	struct object *object;
+	int ret = slab_alloc(store->objects, sizeof(*object), 0, slot);
+
+	if (ret)
+		return ret;
+	object = slab_address(store->objects, *slot);
+	object->word = word;
+	atomic_store_explicit(&object->location,
+			      location_pack(OBJECT_FILL, 0, 0, 0),
+			      memory_order_relaxed);
+	/* Release: whoever pins it sees the word. */
+	atomic_store_explicit(&object->count, OBJECT_REFERENCE,
+			      memory_order_release);
+	atomic_store_explicit(&store->last_fill, *slot, memory_order_relaxed);
+	return 0;
+}
+
+int store_fill(struct store *store, uint64_t word, store_ref *ref)
+{
 	uint32_t slot;
 	int ret;
 
 	*ref = reference_to_word(word);
 	if (!*ref) {
-		ret = slab_alloc(store->objects, sizeof(*object), 0, &slot);
-		if (ret)
-			return ret;
-		object = slab_address(store->objects, slot);
-		object->word = word;
-		atomic_store_explicit(&object->location,
-				      location_pack(OBJECT_FILL, 0, 0, 0),
-				      memory_order_relaxed);
-		/* Release: whoever pins it sees the word. */
-		atomic_store_explicit(&object->count, OBJECT_REFERENCE,
-				      memory_order_release);
+		if (!share_last_fill(store, word, &slot)) {
+			ret = make_fill(store, word, &slot);
+			if (ret)
+				return ret;
+		}
 		*ref = reference_to_object(slot);
 	}
 	store_count(store, COUNT_FILL_REFERENCES, 1);

@@ -6,6 +6,7 @@
  * calling thread is attached to. A thread is attached to one store in the
  * daemon; the list is for a program that has two arenas open.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,7 @@ static int set_up(struct store **result, struct arena *arena,
 	store->compressors = config->compressors ? config->compressors : 1;
 	store->slots = (uint64_t)arena_capacity(arena, ARENA_OBJECTS)
 		       << SLAB_SHIFT;
+	assert(store->slots <= REFERENCE_SLOTS);
 	init_locks(store);
 	store->threads = calloc(store->compressors, sizeof(pthread_t));
 	ret = store->threads ? 0 : -ENOMEM;

@@ -65,6 +65,11 @@ void store_free_object(struct store *store, uint32_t slot,
 		if (store->index)
 			dedup_remove(store, slot, object->checksum);
 		store_count(store, COUNT_OBJECTS, -1);
+	} else if (atomic_load_explicit(&store->last_fill,
+					memory_order_relaxed) == slot) {
+		/* Nobody shall look at memory that may have been given back. */
+		atomic_store_explicit(&store->last_fill, SLAB_NONE,
+				      memory_order_relaxed);
 	}
 	store_free_place(store, object);
 	slab_free(store->objects, slot);
@@ -114,8 +119,8 @@ static int pin_cell(struct store *store, const store_cell *cell, store_ref *ref,
 			attempt = 0;
 		} else if (++attempt == PIN_ATTEMPTS) {
 			store_count(store, COUNT_CHECKSUM_ERRORS, 1);
-			log_line(LOG_ERR, "reference %#llx names no object",
-				 (unsigned long long)*ref);
+			log_line(LOG_ERR, "reference %#x names no object",
+				 *ref);
 			return -EIO;
 		}
 	}
@@ -228,7 +233,7 @@ int store_read(struct store *store, const store_cell *cell, void *buffer,
 	return ret;
 }
 
-static bool is_fill(const struct object *object)
+bool store_is_fill(const struct object *object)
 {
 	return location_unpack(atomic_load_explicit(&object->location,
 						    memory_order_relaxed))
@@ -248,7 +253,7 @@ int store_share(struct store *store, const store_cell *cell, store_ref *ref)
 	if (*ref == STORE_HOLE)
 		return 0;
 	if (ret) {
-		fill = is_fill(object);
+		fill = store_is_fill(object);
 		if (!object_pin_to_reference(object)) {
 			unpin(store, value, object);
 			return -EOVERFLOW;
@@ -279,7 +284,7 @@ void store_drop(struct store *store, store_ref ref)
 	if (!object || !object_references(atomic_load_explicit(
 			       &object->count, memory_order_relaxed)))
 		return;
-	fill = is_fill(object);
+	fill = store_is_fill(object);
 	store_count(store,
 		    fill ? COUNT_FILL_REFERENCES : COUNT_OBJECT_REFERENCES, -1);
 	if (object_release(object))

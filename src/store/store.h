@@ -3,8 +3,8 @@
  * store.h - 4 KiB pages by reference: put, read, share, drop
  *
  * The store keeps pages, not files: it knows no inode. store_put() takes a
- * page and gives a 64-bit reference; whoever holds the reference keeps it in
- * a *cell*, one aligned 64-bit word, and one cell holds one reference.
+ * page and gives a 32-bit reference; whoever holds the reference keeps it in
+ * a *cell*, one aligned 32-bit word, and one cell holds one reference.
  *
  *   0 (STORE_HOLE)  no page; reads as zeros, costs nothing
  *   a repeated word the page is the word, kept in the reference or in a slot
@@ -50,8 +50,8 @@
 #include "codec/codec.h"
 #include "pool/pool.h"
 
-typedef uint64_t store_ref;
-typedef _Atomic uint64_t store_cell;
+typedef uint32_t store_ref;
+typedef _Atomic uint32_t store_cell;
 
 #define STORE_HOLE ((store_ref)0)
 
@@ -60,7 +60,7 @@ struct store;
 struct store_config {
 	struct codec_choice codec;
 	const struct pool_ops *pool;
-	uint64_t hot;		  /* bytes the hot tier may hold; 0: none */
+	uint64_t hot; /* bytes the hot tier may hold; 0: none */
 	bool dedup;
 	unsigned int compressors; /* background threads, at least 1 */
 };
@@ -130,8 +130,13 @@ void store_drop(struct store *store, store_ref ref);
 void store_drop_all(struct store *store, const store_ref *ref, unsigned int nr);
 
 /* What a reference costs: for du. */
-enum store_kind { STORE_KIND_HOLE, STORE_KIND_FILL, STORE_KIND_HOT,
-		  STORE_KIND_COMPRESSED, STORE_KIND_HUGE };
+enum store_kind {
+	STORE_KIND_HOLE,
+	STORE_KIND_FILL,
+	STORE_KIND_HOT,
+	STORE_KIND_COMPRESSED,
+	STORE_KIND_HUGE
+};
 struct store_page_info {
 	enum store_kind kind;
 	unsigned int codec;  /* codec_id */
@@ -168,19 +173,21 @@ int store_compact(struct store *store, uint64_t *pages);
 int store_set_hot(struct store *store, uint64_t bytes);
 
 struct store_stats {
-	uint64_t stored_pages;	  /* distinct pages: objects, fill words not counted */
+	uint64_t stored_pages; /* distinct pages: objects, fill words not
+				  counted */
 	uint64_t hot_pages;
 	uint64_t compressed_pages;
-	uint64_t huge_pages;	  /* kept as they are in the pool */
-	uint64_t huge_pages_since;/* of them since mount */
-	uint64_t compr_data_size; /* bytes of compressed and huge pages */
-	uint64_t same_pages;	  /* references to fill words */
-	uint64_t dedup_pages;	  /* references beyond the first of an object */
-	uint64_t references;	  /* all references: orig_data_size / PAGE_SIZE */
-	uint64_t compr_failed;	  /* pages that did not compress */
+	uint64_t huge_pages;	   /* kept as they are in the pool */
+	uint64_t huge_pages_since; /* of them since mount */
+	uint64_t compr_data_size;  /* bytes of compressed and huge pages */
+	uint64_t same_pages;	   /* references to fill words */
+	uint64_t dedup_pages;  /* references beyond the first of an object */
+	uint64_t references;   /* all references: orig_data_size / PAGE_SIZE */
+	uint64_t compr_failed; /* pages that did not compress */
 	uint64_t checksum_errors;
 	uint64_t puts;
-	uint64_t writer_compressions; /* pages compressed by the writer itself */
+	uint64_t
+		writer_compressions; /* pages compressed by the writer itself */
 	uint64_t background_compressions;
 	uint64_t index_bytes;
 	uint64_t table_bytes;

@@ -109,6 +109,8 @@ struct store {
 
 	struct housekeeper housekeeper;
 	_Atomic int64_t last_squeeze; /* ms; see compress_relieve() */
+	/* Slot of a fill object made not long ago, or 0; relaxed: a hint. */
+	_Atomic uint32_t last_fill;
 	_Atomic uint32_t sets_taken;
 	struct store_counters counters[STORE_COUNTER_SETS];
 };
@@ -133,6 +135,9 @@ int64_t store_clock(void); /* milliseconds, monotonic */
 uint32_t store_checksum(const struct store *store, const void *page);
 /* NULL when no slot can be there. */
 struct object *store_object(const struct store *store, uint64_t slot);
+
+/* Of one that is held: does it stand for a word? */
+bool store_is_fill(const struct object *object);
 
 /* The whole page of a pinned object, checked. -EIO. */
 int store_read_object(struct store *store, struct store_thread *thread,

@@ -15,7 +15,7 @@
 #include "fs/xattr.h"
 
 /* A reference to a slot that is not there (see store/object.h). */
-#define NO_OBJECT ((UINT64_C(1) << 33) | 1)
+#define NO_OBJECT UINT32_MAX
 
 /* A tree with something of everything in it. */
 struct tree {
@@ -196,7 +196,7 @@ static void test_wrong_cells_are_found(void **state)
 	spoil(tree, *cell, 0);
 	spoil(tree, *cell, 1);
 	spoil(tree, *cell, *cell + 1);
-	spoil(tree, *cell, UINT64_MAX);
+	spoil(tree, *cell, UINT32_MAX);
 	spoil(tree, *cell, *cell_of(tree, tree->sub, "link"));
 	spoil(tree, *page, 0);
 	spoil(tree, *page, NO_OBJECT);

@@ -23,7 +23,7 @@ struct model {
 	unsigned int cells;
 	struct {
 		uint64_t index;
-		uint64_t value;
+		uint32_t value;
 	} cell[MODEL_CELLS];
 };
 
@@ -98,7 +98,7 @@ static uint64_t get(const struct fixture *fixture, uint64_t index)
 	return cell ? atomic_load(cell) : 0;
 }
 
-static int set(struct fixture *fixture, uint64_t index, uint64_t value)
+static int set(struct fixture *fixture, uint64_t index, uint32_t value)
 {
 	int err = pagetable_reserve(fixture->blocks, &fixture->table, index,
 				    index, 0);
@@ -120,7 +120,7 @@ static void clear(struct fixture *fixture, uint64_t index)
 	pagetable_prune(fixture->blocks, &fixture->table, index, index);
 }
 
-static void model_set(struct model *model, uint64_t index, uint64_t value)
+static void model_set(struct model *model, uint64_t index, uint32_t value)
 {
 	unsigned int i = 0;
 
@@ -197,17 +197,16 @@ static void a_small_table_costs_what_it_holds(void **state)
 		uint64_t bytes;
 	} cost[] = {{1, 0},
 		    {2, 16},
-		    {3, 32},
-		    {4, 32},
-		    {5, 64},
-		    {8, 64},
-		    {9, 128},
-		    {16, 128},
-		    {17, 256},
-		    {33, 512},
-		    {64, 512},
+		    {4, 16},
+		    {5, 32},
+		    {8, 32},
+		    {9, 64},
+		    {16, 64},
+		    {17, 128},
+		    {33, 256},
+		    {64, 256},
 		    /* two leaves under one inner node of 64 numbers */
-		    {65, 2 * 512 + 256}};
+		    {65, 2 * 256 + 256}};
 	struct fixture *fixture = *state;
 	uint64_t index = 0;
 	unsigned int i;

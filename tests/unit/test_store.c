@@ -130,23 +130,34 @@ static void same_filled_page_of_any_word_costs_no_page(void **state)
 		1,
 		UINT64_MAX,
 		UINT64_C(0xabababababababab),
+		UINT64_C(0xc0dec0dec0dec0de),
 		UINT64_C(0xdeadbeefdeadbeef),
 		UINT64_C(0x0123456789abcdef),
-		UINT64_C(1) << 61,
-		UINT64_C(1) << 62,
+		UINT64_C(0x0000000100000001),
+		UINT64_C(0xf0000000f0000000),
+		UINT64_C(0xefffffffefffffff),
+		(UINT64_C(1) << 28) - 1,
+		UINT64_C(1) << 28,
+		-(UINT64_C(1) << 28),
+		-(UINT64_C(1) << 28) - 1,
+		UINT64_C(1) << 31,
+		UINT64_C(1) << 32,
 		UINT64_C(1) << 63,
 		UINT64_C(0xc000000000000000),
 		UINT64_C(0x7fffffffffffffff),
+	};
+	enum {
+		WORDS = sizeof(words) / sizeof(*words)
 	};
 	uint64_t page[PAGE_SIZE / 8];
 	struct store_stats stats;
 	struct world world;
 	unsigned char part[11];
-	store_ref ref[11];
+	store_ref ref[WORDS];
 	unsigned int i, k;
 
 	world_make(&world, MIB, 0, true);
-	for (i = 0; i < 11; i++) {
+	for (i = 0; i < WORDS; i++) {
 		for (k = 0; k < PAGE_SIZE / 8; k++)
 			page[k] = words[i];
 		assert_int_equal(store_put(world.store, page, 0, &ref[i]), 0);
@@ -159,15 +170,44 @@ static void same_filled_page_of_any_word_costs_no_page(void **state)
 		assert_memory_equal(part, (unsigned char *)page + 1003, 11);
 	}
 	store_stats(world.store, &stats);
-	assert_int_equal(stats.same_pages, 11);
+	assert_int_equal(stats.same_pages, WORDS);
 	assert_int_equal(stats.stored_pages, 0);
 	assert_int_equal(stats.hot_pages, 0);
-	assert_int_equal(check_claims(&world, ref, 11), 0);
-	for (i = 0; i < 11; i++)
+	assert_int_equal(check_claims(&world, ref, WORDS), 0);
+	for (i = 0; i < WORDS; i++)
 		store_drop(world.store, ref[i]);
 	store_stats(world.store, &stats);
 	assert_int_equal(stats.references, 0);
 	assert_int_equal(check_claims(&world, NULL, 0), 0);
+	world_end(&world);
+}
+
+/* This word is in no reference, but one slot serves all that come together. */
+static void pages_of_a_long_word_share_a_slot(void **state)
+{
+	const uint64_t words[] = {UINT64_C(0x0123456789abcdef),
+				  UINT64_C(0x123456789abcdef0)};
+	store_ref ref[64];
+	struct world world;
+	unsigned int i;
+
+	world_make(&world, MIB, 0, true);
+	for (i = 0; i < 64; i++)
+		assert_int_equal(
+			store_fill(world.store, words[i / 32], &ref[i]), 0);
+	assert_int_equal(ref[0], ref[31]);
+	assert_int_not_equal(ref[31], ref[32]);
+	assert_int_equal(ref[32], ref[63]);
+	assert_int_equal(check_claims(&world, ref, 64), 0);
+	for (i = 0; i < 64; i++)
+		store_drop(world.store, ref[i]);
+	/* It is gone, and may be another word's by now. */
+	assert_int_equal(store_fill(world.store, words[0], &ref[0]), 0);
+	assert_int_equal(store_fill(world.store, words[1], &ref[1]), 0);
+	assert_int_not_equal(ref[0], ref[1]);
+	assert_int_equal(check_claims(&world, ref, 2), 0);
+	store_drop(world.store, ref[0]);
+	store_drop(world.store, ref[1]);
 	world_end(&world);
 }
 
@@ -494,7 +534,7 @@ static void damaged_page_is_an_error_and_counted(void **state)
 		object =
 			(struct object *)((char *)arena_page(world.arena,
 							     ARENA_OBJECTS, 0) +
-					  (ref[0] >> 2) * 8);
+					  (ref[0] >> 1) * 8);
 		object->checksum ^= 1;
 		assert_int_equal(store_read(world.store, &cell, got, 0, 4096),
 				 -EIO);
@@ -517,10 +557,10 @@ static void damaged_page_is_an_error_and_counted(void **state)
 static void reference_to_nothing_is_an_error(void **state)
 {
 	unsigned char got[PAGE_SIZE];
-	const store_ref bad[] = {4,
+	const store_ref bad[] = {8,
 				 5,
 				 1,
-				 UINT64_MAX - 2,
+				 UINT32_MAX,
 				 reference_to_object(3 * 512),
 				 reference_to_object(7)};
 	struct world world;
@@ -1017,6 +1057,7 @@ static void threads_put_read_share_and_drop(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(hole_reads_as_zeros),
 	cmocka_unit_test(same_filled_page_of_any_word_costs_no_page),
+	cmocka_unit_test(pages_of_a_long_word_share_a_slot),
 	cmocka_unit_test(equal_pages_are_stored_once_hot_or_compressed),
 	cmocka_unit_test(without_dedup_each_page_is_stored),
 	cmocka_unit_test(incompressible_page_is_kept_as_it_is),
