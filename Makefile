@@ -152,7 +152,8 @@ bench: bench-programs
 
 faults:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-faults FAULTS=1 all \
-		$(BUILD)-faults/tests/unit/test_recovery_points
+		$(BUILD)-faults/tests/unit/test_recovery_points \
+		$(BUILD)-faults/tests/unit/test_cluster
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin \

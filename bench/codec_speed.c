@@ -79,7 +79,7 @@ static void compress_all(struct codec_streams *streams, struct sample *sample,
 
 	result->packed_bytes = result->incompressible = 0;
 	for (i = 0; i < sample->count; i++) {
-		length = codec_compress(streams, sample->pages + i * PAGE,
+		length = codec_compress(streams, sample->pages + i * PAGE, PAGE,
 					sample->packed + i * PAGE, PAGE - 1);
 		if (length < 0) {
 			length = PAGE;
@@ -102,7 +102,7 @@ static int decompress_all(struct codec_streams *streams,
 		if (sample->length[i] == PAGE)
 			memcpy(page, sample->pages + i * PAGE, PAGE);
 		else if (codec_decompress(streams, streams->choice.ops->id,
-					  packed, sample->length[i], page))
+					  packed, sample->length[i], page, PAGE))
 			return -EIO;
 		/* A look at the end only, to leave the time to the codec. */
 		if (memcmp(page + PAGE - 64,
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
 	}
 	error = load(&sample, argv[2]);
 	if (!error)
-		error = codec_streams_init(&streams, &choice, BOTH);
+		error = codec_streams_init(&streams, &choice, BOTH, PAGE);
 	if (!error)
 		error = measure(&streams, &sample,
 				argc > 3 ? atof(argv[3]) : 1.0, &result);

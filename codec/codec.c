@@ -134,22 +134,36 @@ void codec_format(const struct codec_choice *choice, char *text, size_t size)
 }
 
 int codec_streams_init(struct codec_streams *streams,
-		       const struct codec_choice *choice, unsigned int use)
+		       const struct codec_choice *choice, unsigned int use,
+		       size_t most)
 {
 	const struct codec_ops *ops = choice->ops;
 
-	*streams = (struct codec_streams){.choice = *choice};
+	*streams = (struct codec_streams){.choice = *choice, .most = most};
 	if (use & CODEC_TO_COMPRESS)
 		streams->compressor =
-			ops->create(choice->level, CODEC_TO_COMPRESS);
+			ops->create(choice->level, CODEC_TO_COMPRESS, most);
 	if (use & CODEC_TO_DECOMPRESS)
 		streams->decompressor[ops->id] =
-			ops->create(choice->level, CODEC_TO_DECOMPRESS);
+			ops->create(choice->level, CODEC_TO_DECOMPRESS, most);
 	if ((use & CODEC_TO_COMPRESS && !streams->compressor) ||
 	    (use & CODEC_TO_DECOMPRESS && !streams->decompressor[ops->id])) {
 		codec_streams_exit(streams);
 		return -ENOMEM;
 	}
+	return 0;
+}
+
+int codec_compressor_bytes(const struct codec_choice *choice, size_t most,
+			   size_t *bytes)
+{
+	void *stream =
+		choice->ops->create(choice->level, CODEC_TO_COMPRESS, most);
+
+	if (!stream)
+		return -ENOMEM;
+	*bytes = choice->ops->bytes(stream);
+	choice->ops->destroy(stream);
 	return 0;
 }
 
@@ -170,30 +184,33 @@ void codec_streams_exit(struct codec_streams *streams)
 	}
 }
 
-int codec_compress(struct codec_streams *streams, const void *page, void *dst,
-		   size_t dst_capacity)
+int codec_compress(struct codec_streams *streams, const void *src,
+		   size_t src_len, void *dst, size_t dst_capacity)
 {
 	const struct codec_ops *ops = streams->choice.ops;
 
 	if (!streams->compressor)
 		streams->compressor =
-			ops->create(streams->choice.level, CODEC_TO_COMPRESS);
+			ops->create(streams->choice.level, CODEC_TO_COMPRESS,
+				    streams->most);
 	if (!streams->compressor)
 		return -ENOMEM;
-	return ops->compress(streams->compressor, page, dst, dst_capacity);
+	return ops->compress(streams->compressor, src, src_len, dst,
+			     dst_capacity);
 }
 
 int codec_decompress(struct codec_streams *streams, unsigned int id,
-		     const void *src, size_t src_len, void *page)
+		     const void *src, size_t src_len, void *dst, size_t dst_len)
 {
 	const struct codec_ops *ops = codec_by_id(id);
 
 	if (!ops)
 		return -EIO;
 	if (!streams->decompressor[id])
-		streams->decompressor[id] =
-			ops->create(ops->level_default, CODEC_TO_DECOMPRESS);
+		streams->decompressor[id] = ops->create(
+			ops->level_default, CODEC_TO_DECOMPRESS, streams->most);
 	if (!streams->decompressor[id])
 		return -ENOMEM;
-	return ops->decompress(streams->decompressor[id], src, src_len, page);
+	return ops->decompress(streams->decompressor[id], src, src_len, dst,
+			       dst_len);
 }

@@ -2,13 +2,14 @@
 /*
  * codec.h - page compressors: one operations struct, one file for each
  *
- * A codec compresses one 4 KiB page at a time, each page for itself. A stream
- * is one thread's working memory for one codec at one level; it is used by one
- * thread at a time and makes no other promise. The formats are the libraries'
- * raw block formats; nothing is added.
+ * A codec compresses one 4 KiB page at a time, or up to CODEC_PAGES_MAX of them
+ * together: whole pages always, each call for itself. A stream is one thread's
+ * working memory for one codec at one level; it is used by one thread at a time
+ * and makes no other promise. The formats are the libraries' raw block formats;
+ * nothing is added, so how many pages there were is for the caller to know.
  *
  * Decompression is safe on any input: it reads only src[0..src_len), writes
- * only dst[0..CODEC_PAGE_SIZE) and fails unless exactly one page results.
+ * only dst[0..dst_len) and fails unless exactly dst_len bytes result.
  */
 #ifndef ZRAMFS_CODEC_H
 #define ZRAMFS_CODEC_H
@@ -17,6 +18,8 @@
 #include <stdint.h>
 
 #define CODEC_PAGE_SIZE 4096
+#define CODEC_PAGES_MAX 32
+#define CODEC_MOST	(CODEC_PAGES_MAX * CODEC_PAGE_SIZE)
 
 /*
  * Numbers are part of the arena's layout: they say how a stored page was
@@ -45,21 +48,25 @@ struct codec_ops {
 	int (*level_max)(void);
 	int level_default;
 	/*
-	 * Working memory for one or both uses, a set of CODEC_TO_*; NULL when
-	 * out of memory. With CODEC_TO_COMPRESS, nothing is allocated later. A
-	 * stream decompresses its codec's pages whatever their level.
+	 * Working memory for one or both uses, a set of CODEC_TO_*, of up to
+	 * most bytes at a time; NULL when out of memory. With
+	 * CODEC_TO_COMPRESS, nothing is allocated later. A stream decompresses
+	 * its codec's pages whatever their level.
 	 */
-	void *(*create)(int level, unsigned int use);
+	void *(*create)(int level, unsigned int use, size_t most);
 	void (*destroy)(void *stream);
+	/* Memory that the stream takes, about. */
+	size_t (*bytes)(const void *stream);
 	/*
-	 * Compress one page into at most dst_capacity bytes. Returns the
-	 * length, or -ENOSPC when the page does not fit: an answer, no fault.
+	 * Compress src_len bytes, which are whole pages, into at most
+	 * dst_capacity bytes. Returns the length, or -ENOSPC when they do not
+	 * fit: an answer, no fault.
 	 */
-	int (*compress)(void *stream, const void *page, void *dst,
-			size_t dst_capacity);
-	/* 0, or -EIO when src is not one page of this codec's. */
+	int (*compress)(void *stream, const void *src, size_t src_len,
+			void *dst, size_t dst_capacity);
+	/* 0, or -EIO when src is not dst_len bytes of this codec's. */
 	int (*decompress)(void *stream, const void *src, size_t src_len,
-			  void *page);
+			  void *dst, size_t dst_len);
 };
 
 extern const struct codec_ops codec_none;
@@ -95,14 +102,22 @@ void codec_format(const struct codec_choice *choice, char *text, size_t size);
  */
 struct codec_streams {
 	struct codec_choice choice;
+	size_t most; /* bytes at a time */
 	void *compressor;
 	void *decompressor[CODEC_COUNT];
 };
 
-/* use: what of the chosen codec is made now, a set of CODEC_TO_*. -ENOMEM. */
+/*
+ * use: what of the chosen codec is made now, a set of CODEC_TO_*; most: bytes
+ * at a time. -ENOMEM.
+ */
 int codec_streams_init(struct codec_streams *streams,
-		       const struct codec_choice *choice, unsigned int use);
+		       const struct codec_choice *choice, unsigned int use,
+		       size_t most);
 void codec_streams_exit(struct codec_streams *streams);
+/* What compresses takes so much, once it is there; about. -ENOMEM. */
+int codec_compressor_bytes(const struct codec_choice *choice, size_t most,
+			   size_t *bytes);
 /* Free what compresses, until it is wanted again. */
 void codec_streams_rest(struct codec_streams *streams);
 
@@ -110,9 +125,10 @@ void codec_streams_rest(struct codec_streams *streams);
  * As the operations above. Both give -ENOMEM too, when they first make a
  * stream; codec_decompress() gives -EIO for an id that is no codec's.
  */
-int codec_compress(struct codec_streams *streams, const void *page, void *dst,
-		   size_t dst_capacity);
+int codec_compress(struct codec_streams *streams, const void *src,
+		   size_t src_len, void *dst, size_t dst_capacity);
 int codec_decompress(struct codec_streams *streams, unsigned int id,
-		     const void *src, size_t src_len, void *page);
+		     const void *src, size_t src_len, void *dst,
+		     size_t dst_len);
 
 #endif

@@ -8,7 +8,19 @@
 #include <libdeflate.h>
 #include <stdlib.h>
 
+/*
+ * What a compressor takes. The library does not tell; measured by mallinfo2(3)
+ * with 1.14: 205 kB at level 1, 669 from 2 to 9, 9.01 MB above.
+ */
+static size_t compressor_bytes(int level)
+{
+	if (level < 2)
+		return 256u << 10;
+	return level < 10 ? 768u << 10 : 9u << 20;
+}
+
 struct deflate_stream {
+	int level;
 	struct libdeflate_compressor *compressor;
 	struct libdeflate_decompressor *decompressor;
 };
@@ -34,12 +46,13 @@ static void deflate_destroy(void *opaque)
 	free(stream);
 }
 
-static void *deflate_create(int level, unsigned int use)
+static void *deflate_create(int level, unsigned int use, size_t most)
 {
 	struct deflate_stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream)
 		return NULL;
+	stream->level = level;
 	if (use & CODEC_TO_COMPRESS)
 		stream->compressor = libdeflate_alloc_compressor(level);
 	if (use & CODEC_TO_DECOMPRESS)
@@ -52,25 +65,32 @@ static void *deflate_create(int level, unsigned int use)
 	return stream;
 }
 
-static int deflate_compress(void *opaque, const void *page, void *dst,
-			    size_t dst_capacity)
+static size_t deflate_bytes(const void *opaque)
+{
+	const struct deflate_stream *stream = opaque;
+
+	return sizeof(*stream) + compressor_bytes(stream->level);
+}
+
+static int deflate_compress(void *opaque, const void *src, size_t src_len,
+			    void *dst, size_t dst_capacity)
 {
 	struct deflate_stream *stream = opaque;
-	size_t len = libdeflate_deflate_compress(
-		stream->compressor, page, CODEC_PAGE_SIZE, dst, dst_capacity);
+	size_t len = libdeflate_deflate_compress(stream->compressor, src,
+						 src_len, dst, dst_capacity);
 
 	return len ? (int)len : -ENOSPC;
 }
 
 static int deflate_decompress(void *opaque, const void *src, size_t src_len,
-			      void *page)
+			      void *dst, size_t dst_len)
 {
 	struct deflate_stream *stream = opaque;
 	size_t used;
 
 	/* The library stops at the stream's end, whatever follows. */
 	if (libdeflate_deflate_decompress_ex(stream->decompressor, src, src_len,
-					     page, CODEC_PAGE_SIZE, &used,
+					     dst, dst_len, &used,
 					     NULL) != LIBDEFLATE_SUCCESS ||
 	    used != src_len)
 		return -EIO;
@@ -86,6 +106,7 @@ const struct codec_ops codec_deflate = {
 	.level_default = 6,
 	.create = deflate_create,
 	.destroy = deflate_destroy,
+	.bytes = deflate_bytes,
 	.compress = deflate_compress,
 	.decompress = deflate_decompress,
 };

@@ -32,7 +32,7 @@ static int lz4_level_max(void)
 	return ACCELERATION_MAX;
 }
 
-static void *lz4_create(int level, unsigned int use)
+static void *lz4_create(int level, unsigned int use, size_t most)
 {
 	struct lz4_stream *stream =
 		malloc(use & CODEC_TO_COMPRESS ? sizeof(*stream) : sizeof(int));
@@ -42,28 +42,32 @@ static void *lz4_create(int level, unsigned int use)
 	return stream;
 }
 
-static int lz4_compress(void *opaque, const void *page, void *dst,
-			size_t dst_capacity)
+static size_t lz4_bytes(const void *stream)
+{
+	return sizeof(struct lz4_stream);
+}
+
+static int lz4_compress(void *opaque, const void *src, size_t src_len,
+			void *dst, size_t dst_capacity)
 {
 	struct lz4_stream *stream = opaque;
-	int capacity = LZ4_COMPRESSBOUND(CODEC_PAGE_SIZE);
+	int capacity = LZ4_compressBound((int)src_len);
 	int len;
 
 	if (dst_capacity < (size_t)capacity)
 		capacity = (int)dst_capacity;
-	len = LZ4_compress_fast_extState(&stream->state, page, dst,
-					 CODEC_PAGE_SIZE, capacity,
-					 stream->acceleration);
+	len = LZ4_compress_fast_extState(&stream->state, src, dst, (int)src_len,
+					 capacity, stream->acceleration);
 	return len > 0 ? len : -ENOSPC;
 }
 
 static int lz4_decompress(void *opaque, const void *src, size_t src_len,
-			  void *page)
+			  void *dst, size_t dst_len)
 {
-	if (src_len > LZ4_COMPRESSBOUND(CODEC_PAGE_SIZE))
+	if (src_len > (size_t)LZ4_compressBound((int)dst_len))
 		return -EIO;
-	if (LZ4_decompress_safe(src, page, (int)src_len, CODEC_PAGE_SIZE) !=
-	    CODEC_PAGE_SIZE)
+	if (LZ4_decompress_safe(src, dst, (int)src_len, (int)dst_len) !=
+	    (int)dst_len)
 		return -EIO;
 	return 0;
 }
@@ -77,6 +81,7 @@ const struct codec_ops codec_lz4 = {
 	.level_default = 1,
 	.create = lz4_create,
 	.destroy = free,
+	.bytes = lz4_bytes,
 	.compress = lz4_compress,
 	.decompress = lz4_decompress,
 };

@@ -27,7 +27,7 @@ static int lz4hc_level_max(void)
 	return LZ4HC_CLEVEL_MAX;
 }
 
-static void *lz4hc_create(int level, unsigned int use)
+static void *lz4hc_create(int level, unsigned int use, size_t most)
 {
 	struct lz4hc_stream *stream =
 		malloc(use & CODEC_TO_COMPRESS ? sizeof(*stream) : sizeof(int));
@@ -37,25 +37,29 @@ static void *lz4hc_create(int level, unsigned int use)
 	return stream;
 }
 
-static int lz4hc_compress(void *opaque, const void *page, void *dst,
-			  size_t dst_capacity)
+static size_t lz4hc_bytes(const void *stream)
+{
+	return sizeof(struct lz4hc_stream);
+}
+
+static int lz4hc_compress(void *opaque, const void *src, size_t src_len,
+			  void *dst, size_t dst_capacity)
 {
 	struct lz4hc_stream *stream = opaque;
-	int capacity = LZ4_COMPRESSBOUND(CODEC_PAGE_SIZE);
+	int capacity = LZ4_compressBound((int)src_len);
 	int len;
 
 	if (dst_capacity < (size_t)capacity)
 		capacity = (int)dst_capacity;
-	len = LZ4_compress_HC_extStateHC(&stream->state, page, dst,
-					 CODEC_PAGE_SIZE, capacity,
-					 stream->level);
+	len = LZ4_compress_HC_extStateHC(&stream->state, src, dst, (int)src_len,
+					 capacity, stream->level);
 	return len > 0 ? len : -ENOSPC;
 }
 
 static int lz4hc_decompress(void *opaque, const void *src, size_t src_len,
-			    void *page)
+			    void *dst, size_t dst_len)
 {
-	return codec_lz4.decompress(NULL, src, src_len, page);
+	return codec_lz4.decompress(NULL, src, src_len, dst, dst_len);
 }
 
 const struct codec_ops codec_lz4hc = {
@@ -67,6 +71,7 @@ const struct codec_ops codec_lz4hc = {
 	.level_default = LZ4HC_CLEVEL_DEFAULT,
 	.create = lz4hc_create,
 	.destroy = free,
+	.bytes = lz4hc_bytes,
 	.compress = lz4hc_compress,
 	.decompress = lz4hc_decompress,
 };

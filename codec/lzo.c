@@ -13,11 +13,12 @@
 #include <string.h>
 
 /* The worst case, from LZO.FAQ of the library. */
-#define LZO_BOUND (CODEC_PAGE_SIZE + CODEC_PAGE_SIZE / 16 + 64 + 3)
+#define LZO_BOUND(len) ((len) + (len) / 16 + 64 + 3)
 
 struct lzo_stream {
 	_Alignas(16) unsigned char memory[LZO1X_1_MEM_COMPRESS];
-	unsigned char bounce[LZO_BOUND];
+	size_t capacity;
+	unsigned char bounce[];
 };
 
 static int lzo_level(void)
@@ -25,21 +26,36 @@ static int lzo_level(void)
 	return 0;
 }
 
-static void *lzo_create(int level, unsigned int use)
+static void *lzo_create(int level, unsigned int use, size_t most)
 {
+	struct lzo_stream *stream;
+
 	/* Checks that types are as large as the library thinks. */
 	if (lzo_init() != LZO_E_OK)
 		return NULL;
-	return malloc(use & CODEC_TO_COMPRESS ? sizeof(struct lzo_stream) : 1);
+	if (!(use & CODEC_TO_COMPRESS))
+		return malloc(1);
+	stream = malloc(sizeof(*stream) + LZO_BOUND(most));
+	if (stream)
+		stream->capacity = LZO_BOUND(most);
+	return stream;
 }
 
-static int lzo_compress(void *opaque, const void *page, void *dst,
-			size_t dst_capacity)
+static size_t lzo_bytes(const void *opaque)
+{
+	const struct lzo_stream *stream = opaque;
+
+	return sizeof(*stream) + stream->capacity;
+}
+
+static int lzo_compress(void *opaque, const void *src, size_t src_len,
+			void *dst, size_t dst_capacity)
 {
 	struct lzo_stream *stream = opaque;
-	lzo_uint len = sizeof(stream->bounce);
+	lzo_uint len = stream->capacity;
 
-	if (lzo1x_1_compress(page, CODEC_PAGE_SIZE, stream->bounce, &len,
+	if (len < LZO_BOUND(src_len) ||
+	    lzo1x_1_compress(src, src_len, stream->bounce, &len,
 			     stream->memory) != LZO_E_OK ||
 	    len > dst_capacity)
 		return -ENOSPC;
@@ -48,12 +64,12 @@ static int lzo_compress(void *opaque, const void *page, void *dst,
 }
 
 static int lzo_decompress(void *opaque, const void *src, size_t src_len,
-			  void *page)
+			  void *dst, size_t dst_len)
 {
-	lzo_uint len = CODEC_PAGE_SIZE;
+	lzo_uint len = dst_len;
 
-	if (lzo1x_decompress_safe(src, src_len, page, &len, NULL) != LZO_E_OK ||
-	    len != CODEC_PAGE_SIZE)
+	if (lzo1x_decompress_safe(src, src_len, dst, &len, NULL) != LZO_E_OK ||
+	    len != dst_len)
 		return -EIO;
 	return 0;
 }
@@ -67,6 +83,7 @@ const struct codec_ops codec_lzo = {
 	.level_default = 0,
 	.create = lzo_create,
 	.destroy = free,
+	.bytes = lzo_bytes,
 	.compress = lzo_compress,
 	.decompress = lzo_decompress,
 };

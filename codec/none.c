@@ -15,7 +15,7 @@ static int none_level(void)
 	return 0;
 }
 
-static void *none_create(int level, unsigned int use)
+static void *none_create(int level, unsigned int use, size_t most)
 {
 	static char stream;
 
@@ -26,21 +26,26 @@ static void none_destroy(void *stream)
 {
 }
 
-static int none_compress(void *stream, const void *page, void *dst,
-			 size_t dst_capacity)
+static size_t none_bytes(const void *stream)
 {
-	if (dst_capacity < CODEC_PAGE_SIZE)
+	return 0;
+}
+
+static int none_compress(void *stream, const void *src, size_t src_len,
+			 void *dst, size_t dst_capacity)
+{
+	if (dst_capacity < src_len)
 		return -ENOSPC;
-	memcpy(dst, page, CODEC_PAGE_SIZE);
-	return CODEC_PAGE_SIZE;
+	memcpy(dst, src, src_len);
+	return (int)src_len;
 }
 
 static int none_decompress(void *stream, const void *src, size_t src_len,
-			   void *page)
+			   void *dst, size_t dst_len)
 {
-	if (src_len != CODEC_PAGE_SIZE)
+	if (src_len != dst_len)
 		return -EIO;
-	memcpy(page, src, CODEC_PAGE_SIZE);
+	memcpy(dst, src, dst_len);
 	return 0;
 }
 
@@ -53,6 +58,7 @@ const struct codec_ops codec_none = {
 	.level_default = 0,
 	.create = none_create,
 	.destroy = none_destroy,
+	.bytes = none_bytes,
 	.compress = none_compress,
 	.decompress = none_decompress,
 };

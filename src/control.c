@@ -42,6 +42,7 @@ static void stat_store(struct service *service, struct control_stat *stat)
 	stat->huge_pages_since = stats.huge_pages_since;
 	stat->stored_pages = stats.stored_pages;
 	stat->dedup_pages = stats.dedup_pages;
+	stat->clusters = stats.clusters;
 	stat->hot_pages = stats.hot_pages;
 	stat->compr_failed = stats.compr_failed;
 	stat->checksum_errors = stats.checksum_errors;

@@ -47,6 +47,7 @@ struct control_stat {
 	uint64_t inodes_used;
 	uint64_t writer_compressions;
 	uint64_t background_compressions;
+	uint64_t clusters; /* pages compressed together */
 	uint64_t requests[CONTROL_OPCODES]; /* by FUSE opcode; 0: others */
 };
 

@@ -84,6 +84,7 @@ static const struct field {
 	FIELD(inodes_used, false),
 	FIELD(writer_compressions, true),
 	FIELD(background_compressions, true),
+	FIELD(clusters, false),
 #undef FIELD
 };
 
@@ -267,6 +268,8 @@ static void page_table(FILE *out, const struct control_stat *stat)
 	count_row(out, "freed by compaction", stat->pages_compacted);
 	count_row(out, "compressed by writers", stat->writer_compressions);
 	count_row(out, "  in the background", stat->background_compressions);
+	if (stat->clusters)
+		count_row(out, "clusters of them", stat->clusters);
 	count_row(out, "checksum errors", stat->checksum_errors);
 }
 

@@ -252,12 +252,12 @@ static bool was_given(const struct options *options, const char *name)
 }
 
 /*
- * A page of a file takes 8 bytes of its table, whatever it holds: a device
+ * A page of a file takes 4 bytes of its table, whatever it holds: a device
  * that is larger than this can never be full, for its table alone would not
  * fit into the machine's memory. Making a filesystem on it may take long, and
  * much memory, all the same.
  */
-#define BLOCK_SIZE_MAX_RAM 512
+#define BLOCK_SIZE_MAX_RAM 1024
 
 static int check_block_size(const struct parse *parse)
 {
@@ -326,6 +326,42 @@ static int check_block(const struct parse *parse)
 		     : 0;
 }
 
+/*
+ * Pages wait in the hot tier to be compressed together: a few clusters must
+ * have room there, or each page would be compressed by itself.
+ */
+#define HOT_CLUSTERS 4
+
+static int check_cluster(const struct parse *parse)
+{
+	const struct options *options = parse->options;
+	unsigned int kib = options->cluster_pages * (PAGE_SIZE >> 10);
+
+	if (options->cluster_pages == 1)
+		return 0;
+	if (options->codec.ops == &codec_none)
+		return options_fail(
+			&parse->message, -EINVAL,
+			"cluster=%uk is not possible with alg=none, "
+			"which compresses nothing: leave it out",
+			kib);
+	if (options->hot < (uint64_t)kib * HOT_CLUSTERS << 10)
+		return options_fail(&parse->message, -EINVAL,
+				    "cluster=%uk needs a hot tier, where pages "
+				    "wait to be compressed together: use "
+				    "hot=%uk or more",
+				    kib, kib * HOT_CLUSTERS);
+	return 0;
+}
+
+/* What goes with what. */
+static int check_together(const struct parse *parse)
+{
+	int error = check_block(parse);
+
+	return error ? error : check_cluster(parse);
+}
+
 /* What was wrong is quoted in the message, which goes to a terminal or a log.
  */
 static void make_printable(char *text)
@@ -351,6 +387,7 @@ int options_parse(struct options *options, int argc, char **argv, char *message,
 		.gid = getegid(),
 		.codec = {&codec_lz4, codec_lz4.level_default},
 		.pool = &pool_zsmalloc,
+		.cluster_pages = 1,
 		.dedup = true,
 		.threads = default_threads(),
 		.keeper = true,
@@ -366,15 +403,15 @@ int options_parse(struct options *options, int argc, char **argv, char *message,
 		return options_fail(&parse.message, -ENOMEM, "out of memory");
 	}
 	error = parse_arguments(&parse, argc, argv);
+	if (!error && !parse.hot_given)
+		options->hot = default_hot(options->mem_limit);
 	if (!error && !options->help && !options->version)
-		error = check_block(&parse);
+		error = check_together(&parse);
 	if (error) {
 		make_printable(message);
 		options_release(options);
 		return error;
 	}
-	if (!parse.hot_given)
-		options->hot = default_hot(options->mem_limit);
 	return 0;
 }
 

@@ -30,6 +30,7 @@ struct options {
 	gid_t gid;
 	struct codec_choice codec; /* default lz4 */
 	const struct pool_ops *pool;
+	unsigned int cluster_pages; /* compressed together; 1: none */
 	bool dedup;
 	unsigned int threads; /* workers; default from the number of CPUs */
 	bool writeback;

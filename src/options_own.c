@@ -79,6 +79,20 @@ static int set_pool(struct parse *parse, const char *value)
 	return parse->options->pool ? 0 : -EINVAL;
 }
 
+/* Powers of two, from a page to as much as a codec takes. */
+static int set_cluster(struct parse *parse, const char *value)
+{
+	uint64_t bytes;
+	int error = options_parse_size(value, &bytes);
+
+	if (error)
+		return error;
+	if (bytes < PAGE_SIZE || bytes > CODEC_MOST)
+		return -ERANGE;
+	parse->options->cluster_pages = (unsigned int)(bytes / PAGE_SIZE);
+	return bytes & (bytes - 1) ? -EINVAL : 0;
+}
+
 static int set_switch(const char *value, bool *is_on)
 {
 	*is_on = !strcmp(value, "on");
@@ -190,6 +204,7 @@ static const struct own_option {
 	{"gid", set_gid, ID_RIGHT, NULL},
 	{"alg", set_alg, "lz4, lz4hc, lzo, zstd, deflate or none", NULL},
 	{"pool", set_pool, "zsmalloc, z3fold or zbud", NULL},
+	{"cluster", set_cluster, "4k, 8k, 16k, 32k, 64k or 128k", NULL},
 	{"dedup", set_dedup, "on or off", NULL},
 	{"threads", set_threads, "a whole number from 1 to 256", NULL},
 	{"writeback", set_writeback, NULL, NULL},

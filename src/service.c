@@ -116,6 +116,7 @@ static struct store_config store_config(const struct options *options)
 		.hot = options->hot,
 		.dedup = options->dedup,
 		.compressors = compressors(),
+		.cluster_pages = options->cluster_pages,
 	};
 }
 
@@ -323,6 +324,11 @@ void service_detach_thread(void *service)
 {
 	fs_detach_thread(((struct service *)service)->fs);
 	crash_end_thread();
+}
+
+void service_rest_thread(void *service)
+{
+	store_rest_thread(((struct service *)service)->store);
 }
 
 void service_begin(void *service, unsigned int thread, uint64_t request)

@@ -81,6 +81,7 @@ int service_set_hot(struct service *service, uint64_t bytes);
 /* For worker threads, with a struct service. */
 int service_attach_thread(void *service);
 void service_detach_thread(void *service);
+void service_rest_thread(void *service);
 /* Likewise, see transport.h. */
 void service_begin(void *service, unsigned int thread, uint64_t request);
 int service_resume(void *service, uint64_t request);

@@ -33,17 +33,19 @@ void service_set_reserve(struct service *service)
 
 /*
  * What has to be left for others than the arena: the process as it began, the
- * buffers in full, for they are not in that, and what the arena may take beyond
- * its limit for a moment.
+ * buffers and what compresses in full, for they are not in that, and what the
+ * arena may take beyond its limit for a moment.
  */
 static uint64_t process_needs(struct service *service)
 {
-	uint64_t threads = transport_buffer_bytes(service->transport);
+	unsigned int threads = transport_threads(service->transport);
 	uint64_t now = process_memory_bytes();
 
 	if (!service->process_begin)
 		service->process_begin = now;
-	return service->process_begin + threads + PROCESS_GROWTH +
+	return service->process_begin +
+	       transport_buffer_bytes(service->transport) +
+	       store_threads_bytes(service->store, threads) + PROCESS_GROWTH +
 	       ARENA_RESERVE_PAGES * PAGE_SIZE;
 }
 

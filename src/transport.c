@@ -21,7 +21,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-
 /* Enough for libfuse, a directory operation and the codecs' small frames. */
 #define STACK_SIZE (256 * 1024)
 
@@ -278,6 +277,11 @@ void transport_shed(struct transport *transport)
 
 	for (i = 0; i < transport->threads; i++)
 		transport_shed_worker(&transport->workers[i]);
+}
+
+unsigned int transport_threads(const struct transport *transport)
+{
+	return transport->threads;
 }
 
 size_t transport_buffer_bytes(const struct transport *transport)

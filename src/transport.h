@@ -41,6 +41,8 @@ struct transport_config {
 	/* Called by each worker at its start and its end. */
 	int (*attach)(void *userdata);
 	void (*detach)(void *userdata);
+	/* By a worker that had large requests, and has few now. */
+	void (*rest)(void *userdata);
 	/*
 	 * Each request, before anything is done for it: by its worker thread,
 	 * of threads 0 and up; or for one that may have been begun by a worker
@@ -123,6 +125,8 @@ void transport_destroy(struct transport *transport);
 
 /* Have workers give back what their buffers take, soon. Any thread. */
 void transport_shed(struct transport *transport);
+
+unsigned int transport_threads(const struct transport *transport);
 
 /* What the workers' buffers take at most. */
 size_t transport_buffer_bytes(const struct transport *transport);

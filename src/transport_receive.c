@@ -97,6 +97,7 @@ void transport_give_buffer_back(struct worker *worker)
 		worker->resident = PAGE;
 	worker->taken = 0;
 	atomic_store_explicit(&worker->large, false, memory_order_relaxed);
+	worker->transport->config.rest(worker->transport->config.userdata);
 }
 
 #ifdef __SANITIZE_THREAD__

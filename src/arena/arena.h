@@ -49,6 +49,7 @@ enum arena_region {
 	ARENA_INODES,  /* slab pages of struct inode */
 	ARENA_BLOCKS,  /* slab pages of small blocks: names, tables, xattrs */
 	ARENA_OBJECTS, /* slab pages of object table slots */
+	ARENA_CLUSTERS, /* slab pages of pages compressed together */
 	ARENA_BUCKETS, /* the dedup index: one array, grown at its end */
 	ARENA_NAMES,   /* the name index: one array, grown at its end */
 	ARENA_HOT,     /* frames of the hot tier */
@@ -64,8 +65,8 @@ enum arena_root {
 };
 
 /*
- * What the arena remembers of each page of the INODES, BLOCKS, OBJECTS and
- * POOL regions, as the kernel's struct page does: 16 bytes for the layer that
+ * What the arena remembers of each page of the INODES, BLOCKS, OBJECTS,
+ * CLUSTERS and POOL regions, as the kernel's struct page does: 16 bytes for the layer that
  * owns the page, beside the page and not in it. `kind` is truth (it says how
  * to read the page after a crash); the rest is derived. Zero while free.
  */

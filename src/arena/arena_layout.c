@@ -29,14 +29,15 @@
 
 /* Slab block numbers and table sizes leave room for no more: see slab.h. */
 #define SLAB_REGION_MAX (32ull << 30)
-/* References have a bit less for an object's number: see store/object.h. */
+/* Their numbers are kept with a bit beside: see store/object.h, cluster.h. */
 #define OBJECTS_MAX (16ull << 30)
 #define ARRAY_MIN   (16ull << 20)
 
 static bool has_frames(enum arena_region region)
 {
 	return region == ARENA_INODES || region == ARENA_BLOCKS ||
-	       region == ARENA_OBJECTS || region == ARENA_POOL;
+	       region == ARENA_OBJECTS || region == ARENA_CLUSTERS ||
+	       region == ARENA_POOL;
 }
 
 static uint64_t min64(uint64_t a, uint64_t b)
@@ -91,7 +92,7 @@ static void lay_out(struct arena_super *super, uint64_t capacity)
 			      (1ull << 32) - WORD_PAGES);
 		if (r < ARENA_BUCKETS)
 			pages = min64(pages, SLAB_REGION_MAX / PAGE_SIZE);
-		if (r == ARENA_OBJECTS)
+		if (r == ARENA_OBJECTS || r == ARENA_CLUSTERS)
 			pages = min64(pages, OBJECTS_MAX / PAGE_SIZE);
 		super->region[r].pages = pages;
 		if (!has_frames(r))

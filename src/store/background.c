@@ -154,6 +154,8 @@ static void run(struct store *store)
 		done = compress_hot(store, thread, BATCH, age, NULL);
 		compressed += age ? done : 0;
 		if (!done) {
+			repack_sparse(store, thread, BATCH);
+			cluster_room_rest(&thread->room);
 			bring_frames(store);
 			if (compressed)
 				housekeeping_cooled(store);
@@ -271,6 +273,7 @@ static int drain_to(struct store *store, uint64_t frames)
 	atomic_fetch_sub_explicit(&store->urgent, 1, memory_order_relaxed);
 	/* Who drains does not compress again soon. */
 	codec_streams_rest(&thread->streams);
+	cluster_room_rest(&thread->room);
 	return refused && hot_frames(&store->hot) > frames ? -ENOSPC : 0;
 }
 

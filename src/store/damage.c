@@ -10,6 +10,14 @@
 
 #include "store/store_private.h"
 
+/* The first chunk of a member's cluster is as good as any of its own. */
+static struct location chunk_of(struct store *store, const struct location *at)
+{
+	return location_unpack(atomic_load_explicit(
+		&cluster_at(store, (uint32_t)at->handle)->chunk[0],
+		memory_order_acquire));
+}
+
 static unsigned char *stored_bytes(struct store *store,
 				   const struct location *at)
 {
@@ -38,6 +46,8 @@ int store_damage(struct store *store, const store_cell *cell)
 	/* Pinned, it is not moved. */
 	at = location_unpack(
 		atomic_load_explicit(&object->location, memory_order_acquire));
+	if (at.type == OBJECT_MEMBER)
+		at = chunk_of(store, &at);
 	bytes = stored_bytes(store, &at);
 	if (bytes)
 		bytes[at.type == OBJECT_HOT ? PAGE_SIZE / 2 : at.length / 2] ^=

@@ -346,9 +346,14 @@ void housekeeping_stop(struct store *store)
 
 int store_compact(struct store *store, uint64_t *pages)
 {
-	int ret = store_drain(store);
 	uint64_t freed;
+	int ret;
 
+	pthread_rwlock_rdlock(&store->work_lock);
+	while (repack_sparse(store, store_thread(store), 1))
+		;
+	pthread_rwlock_unlock(&store->work_lock);
+	ret = store_drain(store);
 	pthread_rwlock_rdlock(&store->work_lock);
 	freed = store->pool_ops->compact(store->pool, UINT64_MAX);
 	arena_trim(store->arena, UINT64_MAX);

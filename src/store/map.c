@@ -19,6 +19,7 @@ struct store_map {
 	uint32_t *claims; /* by slot */
 	size_t claims_bytes;
 	struct slab_map *slots;
+	struct cluster_map *clusters;
 	void *pool;
 	uint64_t totals[STORE_COUNTERS];
 	uint64_t hot;
@@ -43,6 +44,8 @@ int store_map_create(struct store_map **result, struct store *store)
 	map->claims = claims;
 	ret = slab_map_create(&map->slots, store->objects);
 	if (!ret)
+		ret = cluster_map_create(&map->clusters, store);
+	if (!ret)
 		ret = store->pool_ops->map_create(store->pool, &map->pool);
 	if (ret) {
 		store_map_destroy(map);
@@ -58,6 +61,7 @@ void store_map_destroy(struct store_map *map)
 		return;
 	if (map->pool)
 		map->store->pool_ops->map_destroy(map->store->pool, map->pool);
+	cluster_map_destroy(map->clusters);
 	if (map->slots)
 		slab_map_destroy(map->slots);
 	munmap(map->claims, map->claims_bytes);
@@ -89,7 +93,7 @@ int store_claim(struct store_map *map, store_ref ref)
 	if (!object)
 		return -EINVAL;
 	at = location_of(object);
-	if (at.type == OBJECT_FREE || at.type > OBJECT_FILL ||
+	if (at.type == OBJECT_FREE || at.type > OBJECT_MEMBER ||
 	    at.length > PAGE_SIZE)
 		return -EINVAL;
 	map->claims[value]++;
@@ -107,8 +111,27 @@ static void tally(struct store_map *map, const struct location *at)
 		map->hot++;
 		return;
 	}
+	if (at->type == OBJECT_MEMBER) {
+		/* Its bytes are its cluster's. */
+		map->totals[COUNT_COMPRESSED]++;
+		return;
+	}
 	map->totals[at->length == PAGE_SIZE ? COUNT_HUGE : COUNT_COMPRESSED]++;
 	map->totals[COUNT_COMPRESSED_BYTES] += at->length;
+}
+
+/* A member; with the first one its cluster. Negative errno as map_claim(). */
+static int claim_member(struct store_map *map, uint32_t slot,
+			const struct location *at)
+{
+	int ret = cluster_map_claim(map->clusters, map->pool, slot, at);
+
+	if (ret <= 0)
+		return ret;
+	map->totals[COUNT_CLUSTERS]++;
+	map->totals[COUNT_COMPRESSED_BYTES] +=
+		cluster_at(map->store, (uint32_t)at->handle)->length;
+	return 0;
 }
 
 /* Number of things wrong with a claimed slot's place; or negative errno. */
@@ -126,6 +149,8 @@ static int claim_place(struct store_map *map, struct arena_map *arena_map,
 	else if (at->type == OBJECT_POOL)
 		ret = store->pool_ops->map_claim(store->pool, map->pool,
 						 at->handle, at->length, slot);
+	else if (at->type == OBJECT_MEMBER)
+		ret = claim_member(map, slot, at);
 	if (ret == -ENOMEM)
 		return ret;
 	return ret ? 1 : 0;
@@ -187,6 +212,8 @@ int store_map_finish(struct store_map *map, struct arena_map *arena_map,
 	if (!ret)
 		ret = store->pool_ops->map_finish(store->pool, map->pool,
 						  arena_map);
+	if (!ret)
+		ret = cluster_map_finish(map->clusters, arena_map);
 	if (!ret)
 		ret = slab_map_finish(map->slots, arena_map);
 	if (!ret && store->index)
@@ -274,6 +301,7 @@ void store_map_compare(struct store_map *map, uint64_t *differences,
 		      "references to stored pages");
 	compare_total(map, &comparison, COUNT_FILL_REFERENCES, "same pages");
 	compare_total(map, &comparison, COUNT_COMPRESSED, "compressed pages");
+	compare_total(map, &comparison, COUNT_CLUSTERS, "clusters");
 	compare_total(map, &comparison, COUNT_HUGE, "huge pages");
 	compare_total(map, &comparison, COUNT_COMPRESSED_BYTES,
 		      "compressed bytes");
@@ -289,6 +317,9 @@ void store_map_compare(struct store_map *map, uint64_t *differences,
 	differs(&comparison, slab_map_compare(map->slots, store->objects),
 		"object table: slots in use that nothing refers to, or free "
 		"ones that something does");
+	differs(&comparison, cluster_map_compare(map->clusters),
+		"clusters: members that are not counted, or counted ones that "
+		"are none");
 	differs(&comparison,
 		store->pool_ops->map_compare(store->pool, map->pool),
 		"pool: objects in use that nothing refers to, or free ones "
@@ -319,6 +350,8 @@ int store_map_settle(struct store_map *map)
 	int ret;
 
 	ret = slab_settle(store->objects, map->slots);
+	if (!ret)
+		ret = cluster_map_settle(map->clusters);
 	if (!ret)
 		ret = store->pool_ops->map_settle(store->pool, map->pool);
 	if (!ret && store->root->dedup)

@@ -99,6 +99,15 @@ bool object_release(struct object *object)
 	}
 }
 
+uint32_t object_release_pinned(struct object *object)
+{
+	/* The pin keeps movers out, and the object from being freed. */
+	return object_references(atomic_fetch_sub_explicit(
+		       &object->count, OBJECT_REFERENCE,
+		       memory_order_acq_rel)) -
+	       1;
+}
+
 bool object_move(struct object *object, unsigned int own)
 {
 	uint64_t count =

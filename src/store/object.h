@@ -48,7 +48,9 @@ enum object_type {
 	OBJECT_FREE = 0,
 	OBJECT_HOT = 1,	 /* handle: page of the HOT region */
 	OBJECT_POOL = 2, /* handle: the pool's */
-	OBJECT_FILL = 3	 /* word, in the slot itself */
+	OBJECT_FILL = 3,   /* word, in the slot itself */
+	OBJECT_MEMBER = 4, /* handle: a cluster; length: place in it */
+	OBJECT_CLUSTER = 5 /* no page, but a cluster: see cluster.h */
 };
 
 struct location {
@@ -102,6 +104,9 @@ bool object_pin_to_reference(struct object *object);
 
 /* Give up a reference. True when the caller must free the object. */
 bool object_release(struct object *object) __attribute__((warn_unused_result));
+
+/* Give up a reference while one has a pin: how many there are still. */
+uint32_t object_release_pinned(struct object *object);
 
 /*
  * Begin to move: true when nobody but the caller has pins (own: how many are

@@ -112,6 +112,19 @@ int store_fill(struct store *store, uint64_t word, store_ref *ref)
 	return 0;
 }
 
+/* Room in the hot tier. -EAGAIN, -ENOSPC as hot_take_frame(). */
+static int take_frame(struct store *store, struct store_thread *thread,
+		      unsigned int flags, uint32_t *frame)
+{
+	int ret = hot_take_frame(&store->hot, flags, frame);
+
+	/* A page that is compressed alone is in no cluster: make room. */
+	if (ret == -EAGAIN && store->cluster_pages > 1 &&
+	    compress_hot(store, thread, store->cluster_pages, 0, NULL))
+		ret = hot_take_frame(&store->hot, flags, frame);
+	return ret;
+}
+
 /* The page's first home: a hot frame, or the pool. -ENOSPC at the limit. */
 static int place_page(struct store *store, struct store_thread *thread,
 		      const void *page, uint32_t slot, unsigned int flags,
@@ -120,7 +133,7 @@ static int place_page(struct store *store, struct store_thread *thread,
 	uint32_t frame;
 	int ret;
 
-	ret = hot_take_frame(&store->hot, flags, &frame);
+	ret = take_frame(store, thread, flags, &frame);
 	if (!ret) {
 		memcpy(hot_page(&store->hot, frame), page, PAGE_SIZE);
 		*location = location_pack(OBJECT_HOT, 0, PAGE_SIZE, frame);

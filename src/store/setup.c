@@ -20,6 +20,14 @@
 
 static const uint16_t object_sizes[] = {sizeof(struct object)};
 
+/* Steps that cost a cluster four bytes in the mean, half a byte a page. */
+static const uint16_t cluster_sizes[] = {
+	56,  64,  72,  80,  88,	 96,  104, 112, 120, 128, 136, 144,
+	152, 160, 168, 176, 184, 192, 200, 208, 216, 224, 232, 240,
+	256, 272, 288, 304, 320, 336, 352, 368, 384, 400,
+};
+#define CLUSTER_SIZES (sizeof(cluster_sizes) / sizeof(*cluster_sizes))
+
 static __thread struct store_thread *attached_threads;
 
 struct store_thread *store_thread(struct store *store)
@@ -45,8 +53,12 @@ int store_attach_thread_for(struct store *store, unsigned int use)
 	if (!thread)
 		return -ENOMEM;
 	memset(thread, 0, sizeof(*thread));
-	ret = codec_streams_init(&thread->streams, &store->codec, use);
+	ret = codec_streams_init(&thread->streams, &store->codec, use,
+				 (size_t)store->cluster_pages * PAGE_SIZE);
+	if (!ret)
+		ret = cluster_room_init(&thread->room, store->cluster_pages);
 	if (ret) {
+		codec_streams_exit(&thread->streams);
 		free(thread);
 		return ret;
 	}
@@ -74,8 +86,37 @@ void store_detach_thread(struct store *store)
 		return;
 	*at = thread->next;
 	store_release_counters(thread);
+	cluster_room_exit(&thread->room);
 	codec_streams_exit(&thread->streams);
 	free(thread);
+}
+
+void store_rest_thread(struct store *store)
+{
+	struct store_thread *thread = store_thread(store);
+
+	/* To compress a page takes little. */
+	if (store->cluster_pages < 2)
+		return;
+	codec_streams_rest(&thread->streams);
+	cluster_room_rest(&thread->room);
+}
+
+uint64_t store_threads_bytes(const struct store *store, unsigned int threads)
+{
+	return (uint64_t)(threads + store->compressors) * store->thread_bytes;
+}
+
+/* The compressor, and a cluster's room in both forms and for the codec. */
+static int find_thread_bytes(struct store *store)
+{
+	size_t together = (size_t)store->cluster_pages * PAGE_SIZE;
+	int ret = codec_compressor_bytes(&store->codec, together,
+					 &store->thread_bytes);
+
+	if (!ret && store->cluster_pages > 1)
+		store->thread_bytes += 3 * together;
+	return ret;
 }
 
 int64_t store_clock(void)
@@ -101,6 +142,7 @@ static void init_locks(struct store *store)
 	deadline_cond_init(&store->wake);
 	for (i = 0; i < INDEX_STRIPES; i++)
 		lock_init(&store->stripes[i].lock);
+	lock_init(&store->sparse.lock);
 	housekeeping_init(store);
 }
 
@@ -111,6 +153,7 @@ static void destroy_locks(struct store *store)
 	housekeeping_exit(store);
 	for (i = 0; i < INDEX_STRIPES; i++)
 		pthread_mutex_destroy(&store->stripes[i].lock);
+	pthread_mutex_destroy(&store->sparse.lock);
 	pthread_cond_destroy(&store->wake);
 	pthread_mutex_destroy(&store->wake_lock);
 	pthread_rwlock_destroy(&store->work_lock);
@@ -132,15 +175,21 @@ static int set_up(struct store **result, struct arena *arena,
 	store->codec = config->codec;
 	store->pool_ops = config->pool;
 	store->compressors = config->compressors ? config->compressors : 1;
+	store->cluster_pages =
+		config->cluster_pages ? config->cluster_pages : 1;
+	assert(store->cluster_pages <= CLUSTER_PAGES_MAX);
 	store->slots = (uint64_t)arena_capacity(arena, ARENA_OBJECTS)
 		       << SLAB_SHIFT;
 	assert(store->slots <= REFERENCE_SLOTS);
 	init_locks(store);
 	store->threads = calloc(store->compressors, sizeof(pthread_t));
-	ret = store->threads ? 0 : -ENOMEM;
+	ret = store->threads ? find_thread_bytes(store) : -ENOMEM;
 	if (!ret)
 		ret = slab_create(&store->objects, arena, ARENA_OBJECTS,
 				  object_sizes, 1);
+	if (!ret)
+		ret = slab_create(&store->clusters, arena, ARENA_CLUSTERS,
+				  cluster_sizes, CLUSTER_SIZES);
 	if (!ret)
 		ret = store->pool_ops->create(&store->pool, arena,
 					      &compress_owner_ops, store);
@@ -167,6 +216,7 @@ int store_create(struct store **result, struct arena *arena,
 	    sizeof(store->root->seed))
 		ret = -errno;
 	store->root->dedup = config->dedup;
+	store->root->cluster_pages = store->cluster_pages;
 	snprintf(store->root->pool, sizeof(store->root->pool), "%s",
 		 config->pool->name);
 	if (!ret && config->dedup)
@@ -185,7 +235,9 @@ int store_attach(struct store **result, struct arena *arena,
 {
 	const struct store_root *root = arena_root(arena, ARENA_ROOT_STORE);
 
-	if (strcmp(root->pool, config->pool->name))
+	if (strcmp(root->pool, config->pool->name) ||
+	    root->cluster_pages !=
+		    (config->cluster_pages ? config->cluster_pages : 1))
 		return -EPROTO;
 	return set_up(result, arena, config);
 }
@@ -201,6 +253,8 @@ void store_destroy(struct store *store)
 	hot_exit(&store->hot);
 	if (store->pool)
 		store->pool_ops->destroy(store->pool);
+	if (store->clusters)
+		slab_destroy(store->clusters);
 	if (store->objects)
 		slab_destroy(store->objects);
 	free(store->threads);

@@ -89,9 +89,10 @@ static uint64_t counted(const struct store *store, enum store_counter counter)
 void store_stats(struct store *store, struct store_stats *stats)
 {
 	uint64_t references = counted(store, COUNT_OBJECT_REFERENCES);
-	struct slab_usage table;
+	struct slab_usage table, clusters;
 
 	slab_usage(store->objects, &table);
+	slab_usage(store->clusters, &clusters);
 	*stats = (struct store_stats){
 		.stored_pages = counted(store, COUNT_OBJECTS),
 		.hot_pages = hot_frames(&store->hot),
@@ -99,6 +100,7 @@ void store_stats(struct store *store, struct store_stats *stats)
 		.huge_pages = counted(store, COUNT_HUGE),
 		.huge_pages_since = counted(store, COUNT_HUGE_SINCE),
 		.compr_data_size = counted(store, COUNT_COMPRESSED_BYTES),
+		.clusters = counted(store, COUNT_CLUSTERS),
 		.same_pages = counted(store, COUNT_FILL_REFERENCES),
 		.compr_failed = counted(store, COUNT_COMPRESS_FAILED),
 		.checksum_errors = counted(store, COUNT_CHECKSUM_ERRORS),
@@ -108,7 +110,7 @@ void store_stats(struct store *store, struct store_stats *stats)
 		.background_compressions =
 			counted(store, COUNT_BACKGROUND_COMPRESSIONS),
 		.index_bytes = store->index ? index_bytes(store->index) : 0,
-		.table_bytes = table.pages << PAGE_SHIFT,
+		.table_bytes = (table.pages + clusters.pages) << PAGE_SHIFT,
 	};
 	stats->references = references + stats->same_pages;
 	if (references > stats->stored_pages)

@@ -51,6 +51,10 @@ void store_free_place(struct store *store, struct object *object)
 		hot_give_frame(&store->hot, (uint32_t)at.handle);
 	} else if (at.type == OBJECT_POOL) {
 		compress_undo(store, word);
+	} else if (at.type == OBJECT_MEMBER) {
+		store_count(store, COUNT_COMPRESSED, -1);
+		cluster_leave(store, (uint32_t)at.handle);
+		return;
 	}
 	housekeeping_freed(store, at.length);
 }
@@ -196,8 +200,14 @@ int store_read_object(struct store *store, struct store_thread *thread,
 		if (at.length == PAGE_SIZE)
 			memcpy(page, bytes, PAGE_SIZE);
 		else if (codec_decompress(&thread->streams, at.codec, bytes,
-					  at.length, page))
+					  at.length, page, PAGE_SIZE))
 			return bad_location(store, &at);
+		break;
+	case OBJECT_MEMBER:
+		if (cluster_unpack(store, thread, at.handle, at.length))
+			return bad_location(store, &at);
+		memcpy(page, thread->room.pages + at.length * PAGE_SIZE,
+		       PAGE_SIZE);
 		break;
 	default:
 		return bad_location(store, &at);
@@ -348,12 +358,14 @@ void store_page_info(struct store *store, const store_cell *cell,
 	info->references = object_references(
 		atomic_load_explicit(&object->count, memory_order_relaxed));
 	info->codec = at.codec;
-	info->length = at.length;
+	info->length = at.type == OBJECT_MEMBER
+			       ? cluster_share(store, (uint32_t)at.handle)
+			       : at.length;
 	if (at.type == OBJECT_FILL)
 		info->kind = STORE_KIND_FILL;
 	else if (at.type == OBJECT_HOT)
 		info->kind = STORE_KIND_HOT;
-	else if (at.length == PAGE_SIZE)
+	else if (at.type == OBJECT_POOL && at.length == PAGE_SIZE)
 		info->kind = STORE_KIND_HUGE;
 	else
 		info->kind = STORE_KIND_COMPRESSED;

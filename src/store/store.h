@@ -63,6 +63,7 @@ struct store_config {
 	uint64_t hot; /* bytes the hot tier may hold; 0: none */
 	bool dedup;
 	unsigned int compressors; /* background threads, at least 1 */
+	unsigned int cluster_pages; /* compressed together; 0, 1: none */
 };
 
 /*
@@ -88,6 +89,15 @@ void store_stop(struct store *store);
 /* -ENOMEM. Attaching twice is counted. */
 int store_attach_thread(struct store *store);
 void store_detach_thread(struct store *store);
+
+/* (T) The thread has little to do: it gives back what it can get again. */
+void store_rest_thread(struct store *store);
+
+/*
+ * What so many attached threads, and those of the background, may take to
+ * compress, in bytes; about.
+ */
+uint64_t store_threads_bytes(const struct store *store, unsigned int threads);
 
 /*
  * (T) Keep a page. The caller owns the one new reference. -ENOSPC when there
@@ -180,6 +190,7 @@ struct store_stats {
 	uint64_t huge_pages;	   /* kept as they are in the pool */
 	uint64_t huge_pages_since; /* of them since mount */
 	uint64_t compr_data_size;  /* bytes of compressed and huge pages */
+	uint64_t clusters;	   /* pages compressed together */
 	uint64_t same_pages;	   /* references to fill words */
 	uint64_t dedup_pages;  /* references beyond the first of an object */
 	uint64_t references;   /* all references: orig_data_size / PAGE_SIZE */

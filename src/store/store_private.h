@@ -11,6 +11,7 @@
 #include "arena/index.h"
 #include "arena/slab.h"
 #include "store/hot.h"
+#include "store/cluster.h"
 #include "store/object.h"
 #include "store/store.h"
 
@@ -18,6 +19,7 @@
 struct store_root {
 	uint64_t seed; /* of the checksums */
 	uint32_t dedup;
+	uint32_t cluster_pages;
 	char pool[16];
 };
 
@@ -26,7 +28,8 @@ enum store_counter {
 	COUNT_OBJECTS,		 /* live slots but fill objects */
 	COUNT_OBJECT_REFERENCES, /* references to them */
 	COUNT_FILL_REFERENCES,	 /* references to words, in slots or not */
-	COUNT_COMPRESSED,
+	COUNT_COMPRESSED, /* members of clusters too */
+	COUNT_CLUSTERS,
 	COUNT_HUGE,
 	COUNT_HUGE_SINCE,
 	COUNT_COMPRESSED_BYTES, /* of compressed and huge pages */
@@ -54,12 +57,18 @@ struct store_thread {
 	unsigned int freed; /* bytes the housekeeper was not told of yet */
 	struct store_counters *counters; /* its own; NULL: those of all */
 	struct codec_streams streams;
+	struct cluster_room room;
 	unsigned char page[PAGE_SIZE] __attribute__((aligned(64)));
 	unsigned char compressed[PAGE_SIZE] __attribute__((aligned(64)));
 };
 
 struct dedup_stripe {
 	pthread_mutex_t lock; /* guards the index's chains of this stripe */
+} __attribute__((aligned(64)));
+
+struct sparse_clusters {
+	pthread_mutex_t lock; /* guards the circle, and is a leaf */
+	uint32_t first;	      /* oldest; 0: none */
 } __attribute__((aligned(64)));
 
 /* Of the thread that trims and compacts; see housekeeping.c. */
@@ -90,6 +99,11 @@ struct store {
 	struct hot hot;
 	struct codec_choice codec;
 	size_t largest; /* compressed length worth storing */
+	unsigned int cluster_pages; /* compressed together; 1: each by itself */
+	size_t thread_bytes;	    /* what a thread takes to compress */
+	struct slab *clusters;
+	_Atomic uint64_t cluster_serial; /* of the one made last */
+	struct sparse_clusters sparse;
 
 	/*
 	 * Held shared by background threads while they work, exclusively by
@@ -196,6 +210,11 @@ void housekeeping_cooled(struct store *store);
 int compress_page(struct store *store, struct store_thread *thread,
 		  const void *page, uint32_t slot, unsigned int flags,
 		  uint64_t *location);
+/*
+ * Name an object's new place, when nobody but the caller, who has one pin,
+ * looks at the old one. The pin is gone on success.
+ */
+bool compress_switch(struct object *object, uint64_t location);
 /* Take back what compress_page() did. */
 void compress_undo(struct store *store, uint64_t location);
 /*

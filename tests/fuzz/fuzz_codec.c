@@ -30,7 +30,8 @@ static void prepare(void)
 		struct codec_choice choice = {codec_by_id(id),
 					      codec_by_id(id)->level_default};
 
-		PROMISE(codec_streams_init(&streams[id], &choice, BOTH) == 0);
+		PROMISE(codec_streams_init(&streams[id], &choice, BOTH,
+					   CODEC_PAGE_SIZE) == 0);
 	}
 	prepared = true;
 }
@@ -48,7 +49,8 @@ static void decompress(unsigned int id, const uint8_t *data, size_t size)
 	if (size > BOUND)
 		size = BOUND;
 	src = memcpy(room - size, data, size);
-	error = codec_decompress(&streams[id], id, src, size, page);
+	error = codec_decompress(&streams[id], id, src, size, page,
+				 CODEC_PAGE_SIZE);
 	PROMISE(error == 0 || error == -EIO);
 	pages_read += !error;
 }
@@ -72,15 +74,16 @@ static void compress(unsigned int id, const uint8_t *data, size_t size)
 	memset(page, 0, CODEC_PAGE_SIZE);
 	memcpy(page, data + 2, size);
 	dst = room - capacity;
-	len = codec_compress(&streams[id], page, dst, capacity);
+	len = codec_compress(&streams[id], page, CODEC_PAGE_SIZE, dst,
+			     capacity);
 	if (len < 0) {
 		PROMISE(len == -ENOSPC);
 		return;
 	}
 	PROMISE((size_t)len <= capacity);
 	memset(back, 0x55, sizeof(back));
-	PROMISE(codec_decompress(&streams[id], id, dst, (size_t)len, back) ==
-		0);
+	PROMISE(codec_decompress(&streams[id], id, dst, (size_t)len, back,
+				 CODEC_PAGE_SIZE) == 0);
 	PROMISE(!memcmp(back, page, CODEC_PAGE_SIZE));
 	pages_read++;
 }
@@ -126,7 +129,7 @@ static void *some_stream(const struct codec_ops *ops)
 	int levels[] = {ops->level_min(), ops->level_default,
 			ops->level_max() < 13 ? ops->level_max() : 13};
 
-	return ops->create(levels[driver_below(3)], BOTH);
+	return ops->create(levels[driver_below(3)], BOTH, CODEC_PAGE_SIZE);
 }
 
 static void input(unsigned int id, void *stream)
@@ -147,7 +150,8 @@ static void input(unsigned int id, void *stream)
 		return;
 	}
 	data[0] = (uint8_t)id;
-	len = codec_by_id(id)->compress(stream, page, data + 1, BOUND);
+	len = codec_by_id(id)->compress(stream, page, CODEC_PAGE_SIZE, data + 1,
+					BOUND);
 	PROMISE(len > 0);
 	for (int i = 0; i < 16; i++) {
 		uint8_t damaged[1 + BOUND];

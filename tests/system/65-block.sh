@@ -462,7 +462,7 @@ fails "mount fails, and only the kernel's log tells why" \
 fails "no size" "size=0" "size=0,block=ext4"
 fails "an option without meaning" "writeback" "size=1g,block=ext4,writeback"
 fails "no such filesystem" "block=zfs" "size=1g,block=zfs"
-fails "too large" "use at most [0-9]*g, 512 times" "size=1000000t,block=xfs"
+fails "too large" "use at most [0-9]*g, 1024 times" "size=1000000t,block=xfs"
 fails "too small" "mkfs.ext4: .*use size=64m or more" "size=4k,block=ext4"
 for type in ext4 xfs btrfs; do
 	check "$type of the size that is said to be enough" \

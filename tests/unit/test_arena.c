@@ -119,7 +119,7 @@ static void test_fresh_arena_costs_next_to_nothing(void **state)
 		assert_true(arena_capacity(arena, r) >= 4096);
 	}
 	/* As slab.h numbers blocks. */
-	for (int r = ARENA_INODES; r <= ARENA_OBJECTS; r++)
+	for (int r = ARENA_INODES; r <= ARENA_CLUSTERS; r++)
 		assert_true(arena_capacity(arena, r) <= 1u << 23);
 	assert_counted(arena);
 	arena_destroy(arena);

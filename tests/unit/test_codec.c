@@ -116,7 +116,7 @@ static void levels_of(const struct codec_ops *ops, int level[5])
 
 static void round_trip(const struct codec_ops *ops, int level)
 {
-	void *stream = ops->create(level, BOTH);
+	void *stream = ops->create(level, BOTH, CODEC_PAGE_SIZE);
 	unsigned char *page = guarded(CODEC_PAGE_SIZE);
 	unsigned char *back = guarded(CODEC_PAGE_SIZE);
 	unsigned char *large = guarded(BOUND);
@@ -127,13 +127,15 @@ static void round_trip(const struct codec_ops *ops, int level)
 		int len;
 
 		fill(page, kind);
-		len = ops->compress(stream, page, large, BOUND);
+		len = ops->compress(stream, page, CODEC_PAGE_SIZE, large,
+				    BOUND);
 		assert_in_range(len, 1, BOUND);
 		exact = guarded((size_t)len);
 		memcpy(exact, large, (size_t)len);
 		memset(back, 0x55, CODEC_PAGE_SIZE);
-		assert_int_equal(
-			ops->decompress(stream, exact, (size_t)len, back), 0);
+		assert_int_equal(ops->decompress(stream, exact, (size_t)len,
+						 back, CODEC_PAGE_SIZE),
+				 0);
 		assert_memory_equal(page, back, CODEC_PAGE_SIZE);
 		guarded_free(exact, (size_t)len);
 	}
@@ -155,24 +157,69 @@ static void test_pages_survive_at_every_level(void **state)
 	}
 }
 
+/* Pages are of all kinds, in turns: so some of them are alike. */
+static void together(const struct codec_ops *ops, void *stream, size_t pages)
+{
+	size_t data_len = pages * CODEC_PAGE_SIZE;
+	unsigned char *data = guarded(data_len), *back = guarded(data_len);
+	unsigned char *packed = guarded(2 * data_len);
+	int len;
+
+	for (size_t i = 0; i < pages; i++)
+		fill(data + i * CODEC_PAGE_SIZE, (int)(i % KINDS));
+	len = ops->compress(stream, data, data_len, packed, 2 * data_len);
+	assert_in_range(len, 1, 2 * data_len);
+	memset(back, 0x55, data_len);
+	assert_int_equal(
+		ops->decompress(stream, packed, (size_t)len, back, data_len),
+		0);
+	assert_memory_equal(data, back, data_len);
+	/* How many there were has to be known. */
+	if (pages > 1)
+		assert_int_equal(ops->decompress(stream, packed, (size_t)len,
+						 back,
+						 data_len - CODEC_PAGE_SIZE),
+				 -EIO);
+	guarded_free(packed, 2 * data_len);
+	guarded_free(back, data_len);
+	guarded_free(data, data_len);
+}
+
+static void test_pages_survive_together(void **state)
+{
+	for (unsigned int id = 0; id < CODEC_COUNT; id++) {
+		const struct codec_ops *ops = codec_by_id(id);
+		void *stream =
+			ops->create(ops->level_default, BOTH, CODEC_MOST);
+
+		assert_non_null(stream);
+		for (size_t pages = 1; pages <= CODEC_PAGES_MAX; pages++)
+			together(ops, stream, pages);
+		ops->destroy(stream);
+	}
+}
+
 static void test_text_becomes_smaller_and_random_fits_nowhere(void **state)
 {
 	unsigned char page[CODEC_PAGE_SIZE], dst[CODEC_PAGE_SIZE];
 
 	for (unsigned int id = CODEC_NONE + 1; id < CODEC_COUNT; id++) {
 		const struct codec_ops *ops = codec_by_id(id);
-		void *stream = ops->create(ops->level_default, BOTH);
+		void *stream =
+			ops->create(ops->level_default, BOTH, CODEC_PAGE_SIZE);
 
 		fill(page, TEXT);
-		assert_in_range(ops->compress(stream, page, dst, sizeof(dst)),
+		assert_in_range(ops->compress(stream, page, CODEC_PAGE_SIZE,
+					      dst, sizeof(dst)),
 				1, CODEC_PAGE_SIZE / 2);
 		fill(page, ZERO);
-		assert_in_range(ops->compress(stream, page, dst, sizeof(dst)),
+		assert_in_range(ops->compress(stream, page, CODEC_PAGE_SIZE,
+					      dst, sizeof(dst)),
 				1, 64);
 		fill(page, RANDOM);
-		assert_int_equal(
-			ops->compress(stream, page, dst, sizeof(dst) - 1),
-			-ENOSPC);
+		assert_int_equal(ops->compress(stream, page, CODEC_PAGE_SIZE,
+					       dst, sizeof(dst) - 1),
+				 -ENOSPC);
 		ops->destroy(stream);
 	}
 }
@@ -180,13 +227,19 @@ static void test_text_becomes_smaller_and_random_fits_nowhere(void **state)
 static void test_none_fits_only_a_whole_page(void **state)
 {
 	unsigned char page[CODEC_PAGE_SIZE], dst[CODEC_PAGE_SIZE];
-	void *stream = codec_none.create(0, BOTH);
+	void *stream = codec_none.create(0, BOTH, CODEC_PAGE_SIZE);
 
 	fill(page, RANDOM);
-	assert_int_equal(codec_none.compress(stream, page, dst, 4095), -ENOSPC);
-	assert_int_equal(codec_none.compress(stream, page, dst, 4096), 4096);
+	assert_int_equal(
+		codec_none.compress(stream, page, CODEC_PAGE_SIZE, dst, 4095),
+		-ENOSPC);
+	assert_int_equal(
+		codec_none.compress(stream, page, CODEC_PAGE_SIZE, dst, 4096),
+		4096);
 	assert_memory_equal(page, dst, 4096);
-	assert_int_equal(codec_none.decompress(stream, dst, 4095, page), -EIO);
+	assert_int_equal(
+		codec_none.decompress(stream, dst, 4095, page, CODEC_PAGE_SIZE),
+		-EIO);
 }
 
 /* One capacity: an answer that decompresses, or -ENOSPC. */
@@ -195,12 +248,13 @@ static bool fits(const struct codec_ops *ops, void *stream,
 {
 	unsigned char back[CODEC_PAGE_SIZE];
 	unsigned char *dst = guarded(capacity);
-	int len = ops->compress(stream, page, dst, capacity);
+	int len = ops->compress(stream, page, CODEC_PAGE_SIZE, dst, capacity);
 
 	if (len >= 0) {
 		assert_in_range(len, 1, capacity);
-		assert_int_equal(
-			ops->decompress(stream, dst, (size_t)len, back), 0);
+		assert_int_equal(ops->decompress(stream, dst, (size_t)len, back,
+						 CODEC_PAGE_SIZE),
+				 0);
 		assert_memory_equal(page, back, CODEC_PAGE_SIZE);
 	} else {
 		assert_int_equal(len, -ENOSPC);
@@ -212,11 +266,11 @@ static bool fits(const struct codec_ops *ops, void *stream,
 static void capacities(const struct codec_ops *ops, int level, enum kind kind)
 {
 	unsigned char page[CODEC_PAGE_SIZE], dst[BOUND];
-	void *stream = ops->create(level, BOTH);
+	void *stream = ops->create(level, BOTH, CODEC_PAGE_SIZE);
 	size_t len, step;
 
 	fill(page, kind);
-	len = (size_t)ops->compress(stream, page, dst, BOUND);
+	len = (size_t)ops->compress(stream, page, CODEC_PAGE_SIZE, dst, BOUND);
 	step = len / 60 + 1;
 	assert_false(fits(ops, stream, page, 0));
 	for (size_t capacity = 1; capacity < len; capacity += step)
@@ -228,7 +282,8 @@ static void capacities(const struct codec_ops *ops, int level, enum kind kind)
 		fits(ops, stream, page, len + more);
 	assert_true(fits(ops, stream, page, len + 32));
 	/* It is as good as new after its failures. */
-	assert_int_equal(ops->compress(stream, page, dst, BOUND), len);
+	assert_int_equal(
+		ops->compress(stream, page, CODEC_PAGE_SIZE, dst, BOUND), len);
 	ops->destroy(stream);
 }
 
@@ -252,7 +307,7 @@ static void decompress_damaged(const struct codec_ops *ops, void *stream,
 			       unsigned char *src, size_t len,
 			       unsigned char *back)
 {
-	int error = ops->decompress(stream, src, len, back);
+	int error = ops->decompress(stream, src, len, back, CODEC_PAGE_SIZE);
 
 	assert_true(error == 0 || error == -EIO);
 }
@@ -261,16 +316,18 @@ static void damage(const struct codec_ops *ops, enum kind kind)
 {
 	unsigned char page[CODEC_PAGE_SIZE], dst[BOUND];
 	unsigned char *back = guarded(CODEC_PAGE_SIZE);
-	void *stream = ops->create(ops->level_default, BOTH);
+	void *stream = ops->create(ops->level_default, BOTH, CODEC_PAGE_SIZE);
 	unsigned char *src;
 	size_t len;
 
 	fill(page, kind);
-	len = (size_t)ops->compress(stream, page, dst, BOUND);
+	len = (size_t)ops->compress(stream, page, CODEC_PAGE_SIZE, dst, BOUND);
 	for (size_t cut = 0; cut < len; cut += len / 200 + 1) {
 		src = guarded(cut);
 		memcpy(src, dst, cut);
-		assert_int_equal(ops->decompress(stream, src, cut, back), -EIO);
+		assert_int_equal(ops->decompress(stream, src, cut, back,
+						 CODEC_PAGE_SIZE),
+				 -EIO);
 		guarded_free(src, cut);
 	}
 	src = guarded(len);
@@ -284,7 +341,8 @@ static void damage(const struct codec_ops *ops, enum kind kind)
 		decompress_damaged(ops, stream, src, len, back);
 	}
 	/* And the stream still works. */
-	assert_int_equal(ops->decompress(stream, dst, len, back), 0);
+	assert_int_equal(
+		ops->decompress(stream, dst, len, back, CODEC_PAGE_SIZE), 0);
 	assert_memory_equal(page, back, CODEC_PAGE_SIZE);
 	guarded_free(src, len);
 	guarded_free(back, CODEC_PAGE_SIZE);
@@ -306,23 +364,30 @@ static void test_only_exactly_one_page_is_a_page(void **state)
 
 	for (unsigned int id = 0; id < CODEC_COUNT; id++) {
 		const struct codec_ops *ops = codec_by_id(id);
-		void *stream = ops->create(ops->level_default, BOTH);
+		void *stream =
+			ops->create(ops->level_default, BOTH, CODEC_PAGE_SIZE);
 		size_t len;
 
 		fill(page, TEXT);
-		len = (size_t)ops->compress(stream, page, dst, BOUND);
-		assert_int_equal(ops->decompress(stream, dst, 0, back), -EIO);
+		len = (size_t)ops->compress(stream, page, CODEC_PAGE_SIZE, dst,
+					    BOUND);
+		assert_int_equal(
+			ops->decompress(stream, dst, 0, back, CODEC_PAGE_SIZE),
+			-EIO);
 		/* Something behind it. */
 		dst[len] = 0;
-		assert_int_equal(ops->decompress(stream, dst, len + 1, back),
+		assert_int_equal(ops->decompress(stream, dst, len + 1, back,
+						 CODEC_PAGE_SIZE),
 				 -EIO);
 		/* Twice the page: two would result. */
 		memmove(dst + len, dst, len);
-		assert_int_equal(ops->decompress(stream, dst, 2 * len, back),
+		assert_int_equal(ops->decompress(stream, dst, 2 * len, back,
+						 CODEC_PAGE_SIZE),
 				 -EIO);
 		/* Longer than a page can become. */
-		assert_int_equal(
-			ops->decompress(stream, dst, sizeof(dst), back), -EIO);
+		assert_int_equal(ops->decompress(stream, dst, sizeof(dst), back,
+						 CODEC_PAGE_SIZE),
+				 -EIO);
 		ops->destroy(stream);
 	}
 }
@@ -334,17 +399,21 @@ static void test_any_level_reads_every_level(void **state)
 	fill(page, TEXT);
 	for (unsigned int id = 0; id < CODEC_COUNT; id++) {
 		const struct codec_ops *ops = codec_by_id(id);
-		void *reader = ops->create(ops->level_min(), BOTH);
+		void *reader =
+			ops->create(ops->level_min(), BOTH, CODEC_PAGE_SIZE);
 		int level[5];
 
 		levels_of(ops, level);
 		for (int i = 0; i < 5; i++) {
-			void *writer = ops->create(level[i], BOTH);
-			int len = ops->compress(writer, page, dst, BOUND);
+			void *writer =
+				ops->create(level[i], BOTH, CODEC_PAGE_SIZE);
+			int len = ops->compress(writer, page, CODEC_PAGE_SIZE,
+						dst, BOUND);
 
 			ops->destroy(writer);
-			assert_int_equal(
-				ops->decompress(reader, dst, len, back), 0);
+			assert_int_equal(ops->decompress(reader, dst, len, back,
+							 CODEC_PAGE_SIZE),
+					 0);
 			assert_memory_equal(page, back, CODEC_PAGE_SIZE);
 		}
 		ops->destroy(reader);
@@ -358,26 +427,34 @@ static void test_streams_read_pages_of_all_codecs(void **state)
 	struct codec_choice choice;
 
 	choice = (struct codec_choice){&codec_zstd, 5};
-	assert_int_equal(codec_streams_init(&streams, &choice, BOTH), 0);
+	assert_int_equal(
+		codec_streams_init(&streams, &choice, BOTH, CODEC_PAGE_SIZE),
+		0);
 	fill(page, TEXT);
 	for (unsigned int id = 0; id < CODEC_COUNT; id++) {
 		int len;
 
 		choice = (struct codec_choice){codec_by_id(id),
 					       codec_by_id(id)->level_default};
-		assert_int_equal(codec_streams_init(&other, &choice, BOTH), 0);
-		len = codec_compress(&other, page, dst, BOUND);
+		assert_int_equal(codec_streams_init(&other, &choice, BOTH,
+						    CODEC_PAGE_SIZE),
+				 0);
+		len = codec_compress(&other, page, CODEC_PAGE_SIZE, dst, BOUND);
 		assert_true(len > 0);
 		codec_streams_exit(&other);
 		memset(back, 0, sizeof(back));
-		assert_int_equal(
-			codec_decompress(&streams, id, dst, (size_t)len, back),
-			0);
+		assert_int_equal(codec_decompress(&streams, id, dst,
+						  (size_t)len, back,
+						  CODEC_PAGE_SIZE),
+				 0);
 		assert_memory_equal(page, back, CODEC_PAGE_SIZE);
 	}
-	assert_int_equal(codec_decompress(&streams, CODEC_COUNT, dst, 9, back),
+	assert_int_equal(codec_decompress(&streams, CODEC_COUNT, dst, 9, back,
+					  CODEC_PAGE_SIZE),
 			 -EIO);
-	assert_int_equal(codec_compress(&streams, page, dst, 0), -ENOSPC);
+	assert_int_equal(
+		codec_compress(&streams, page, CODEC_PAGE_SIZE, dst, 0),
+		-ENOSPC);
 	codec_streams_exit(&streams);
 	/* Again does no harm. */
 	codec_streams_exit(&streams);
@@ -505,23 +582,27 @@ static int exhaust(const struct codec_ops *ops)
 	fill(page, TEXT);
 	if (setrlimit(RLIMIT_AS, &limit))
 		return 2;
-	while (n < MOST && (stream[n] = ops->create(ops->level_default, BOTH)))
+	while (n < MOST && (stream[n] = ops->create(ops->level_default, BOTH,
+						    CODEC_PAGE_SIZE)))
 		n++;
 	if (n == 0 || n == MOST)
 		return 3;
-	if (codec_streams_init(&streams, &choice, BOTH) != -ENOMEM)
+	if (codec_streams_init(&streams, &choice, BOTH, CODEC_PAGE_SIZE) !=
+	    -ENOMEM)
 		return 4;
 	/* Compressing and decompressing need no more memory. */
 	for (int i = 0; i < n; i++) {
-		int len = ops->compress(stream[i], page, dst, BOUND);
+		int len = ops->compress(stream[i], page, CODEC_PAGE_SIZE, dst,
+					BOUND);
 
 		if (len <= 0 ||
-		    ops->decompress(stream[i], dst, (size_t)len, page))
+		    ops->decompress(stream[i], dst, (size_t)len, page,
+				    CODEC_PAGE_SIZE))
 			return 5;
 	}
 	while (n > 0)
 		ops->destroy(stream[--n]);
-	stream[0] = ops->create(ops->level_default, BOTH);
+	stream[0] = ops->create(ops->level_default, BOTH, CODEC_PAGE_SIZE);
 	if (!stream[0])
 		return 6;
 	ops->destroy(stream[0]);
@@ -549,6 +630,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pages_survive_at_every_level),
+		cmocka_unit_test(test_pages_survive_together),
 		cmocka_unit_test(
 			test_text_becomes_smaller_and_random_fits_nowhere),
 		cmocka_unit_test(test_none_fits_only_a_whole_page),

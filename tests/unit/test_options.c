@@ -78,6 +78,7 @@ static void test_defaults(void **state)
 	assert_ptr_equal(options.codec.ops, &codec_lz4);
 	assert_int_equal(options.codec.level, 1);
 	assert_ptr_equal(options.pool, &pool_zsmalloc);
+	assert_int_equal(options.cluster_pages, 1);
 	assert_true(options.dedup);
 	assert_true(options.keeper);
 	assert_in_range(options.threads, 2, 16);
@@ -96,7 +97,8 @@ static void test_defaults(void **state)
 static void test_every_option_is_taken(void **state)
 {
 	ACCEPT("-o",
-	       "size=3g,mem_limit=100M,hot=64k,nr_inodes=10k,mode=0750,uid=7,"
+	       "size=3g,mem_limit=100M,hot=64k,cluster=16k,nr_inodes=10k,mode="
+	       "0750,uid=7,"
 	       "gid=4294967294,alg=zstd:-5,pool=z3fold,dedup=off,threads=256,"
 	       "keeper=off,writeback,noopen,low_latency=on",
 	       "/mnt");
@@ -111,6 +113,7 @@ static void test_every_option_is_taken(void **state)
 	assert_ptr_equal(options.codec.ops, &codec_zstd);
 	assert_int_equal(options.codec.level, -5);
 	assert_ptr_equal(options.pool, &pool_z3fold);
+	assert_int_equal(options.cluster_pages, 4);
 	assert_false(options.dedup);
 	assert_false(options.keeper);
 	assert_int_equal(options.threads, 256);
@@ -345,6 +348,17 @@ static void test_bad_values(void **state)
 	       "/mnt", "-oalg=");
 	REJECT("pool=slab is not possible: use zsmalloc, z3fold or zbud",
 	       "/mnt", "-opool=slab");
+	REJECT("cluster=12k is not possible: use 4k, 8k, 16k, 32k, 64k or 128k",
+	       "/mnt", "-ocluster=12k");
+	REJECT("cluster=0 is out of range: use 4k, 8k, 16k, 32k, 64k or 128k",
+	       "/mnt", "-ocluster=0");
+	REJECT("cluster=8k is not possible with alg=none, which compresses "
+	       "nothing: leave it out",
+	       "/mnt", "-ocluster=8k,alg=none");
+	REJECT("cluster=128k needs a hot tier, where pages wait to be "
+	       "compressed "
+	       "together: use hot=512k or more",
+	       "/mnt", "-ocluster=128k,hot=511k");
 	REJECT("keeper=yes is not possible: use on or off", "/mnt",
 	       "-okeeper=yes");
 	REJECT("low_latency=1 is not possible: use on or off", "/mnt",
@@ -381,14 +395,14 @@ static void test_block(void **state)
 	REJECT("size=0 is not possible with block=: a device has a size",
 	       "/mnt", "-osize=0,block=ext4");
 	snprintf(most, sizeof(most), "-osize=%llu,block=xfs",
-		 (unsigned long long)ram() * 512);
+		 (unsigned long long)ram() * 1024);
 	ACCEPT("/mnt", most);
 	options_release(&options);
 	snprintf(most, sizeof(most), "-oblock=xfs,size=%llu",
-		 (unsigned long long)ram() * 512 + 1);
+		 (unsigned long long)ram() * 1024 + 1);
 	assert_int_equal(PARSE("/mnt", most), -EINVAL);
-	snprintf(most, sizeof(most), "use at most %llug, 512 times",
-		 (unsigned long long)(ram() * 512 >> 30));
+	snprintf(most, sizeof(most), "use at most %llug, 1024 times",
+		 (unsigned long long)(ram() * 1024 >> 30));
 	assert_non_null(strstr(message, most));
 	REJECT("mkfs_opts= needs block=: use block=ext4, xfs or btrfs", "/mnt",
 	       "-omkfs_opts=-q");

@@ -21,6 +21,8 @@
 
 /* Which pool stores have from now on. */
 static const struct pool_ops *store_pool_ops = &pool_zsmalloc;
+/* And how many pages they compress together. */
+static unsigned int store_cluster_pages = 1;
 
 struct world {
 	struct arena *arena;
@@ -37,6 +39,7 @@ static void world_make(struct world *world, uint64_t hot, uint64_t limit,
 		.hot = hot,
 		.dedup = dedup,
 		.compressors = 1,
+		.cluster_pages = store_cluster_pages,
 	};
 
 	assert_int_equal(arena_create(&world->arena, &arena), 0);
@@ -766,7 +769,13 @@ static void at_the_limit_put_at_once_keeps_those_before(void **state)
 static void attach_rebuilds_what_was_derived(void **state)
 {
 	struct store_config config = {
-		{&codec_lz4, 1}, store_pool_ops, MIB, true, 1};
+		.codec = {&codec_lz4, 1},
+		.pool = store_pool_ops,
+		.hot = MIB,
+		.dedup = true,
+		.compressors = 1,
+		.cluster_pages = store_cluster_pages,
+	};
 	unsigned char page[PAGE_SIZE];
 	struct store_stats before, after;
 	struct arena_map *arena_map;
@@ -1100,5 +1109,8 @@ int main(void)
 	failed += cmocka_run_group_tests_name("z3fold", pool_tests, NULL, NULL);
 	store_pool_ops = &pool_zbud;
 	failed += cmocka_run_group_tests_name("zbud", pool_tests, NULL, NULL);
+	store_pool_ops = &pool_zsmalloc;
+	store_cluster_pages = 16;
+	failed += cmocka_run_group_tests_name("clusters", tests, NULL, NULL);
 	return failed;
 }
