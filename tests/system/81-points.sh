@@ -17,14 +17,18 @@ if [ "${POINTS:-}" = all ]; then
 	step=1
 	export STRIDE=1
 fi
-output=$("$faults/tests/unit/test_recovery_points" 2>&1)
-status=$?
-note "$(grep -a '^#' <<<"$output")"
-if [ $status -eq 0 ]; then
-	ok "in the filesystem alone"
-else
-	not_ok "in the filesystem alone" "$(tail -n 60 <<<"$output")"
-fi
+# alone NAME PROGRAM
+alone() {
+	local output
+	if output=$("$faults/tests/unit/$2" 2>&1); then
+		ok "in $1 alone"
+	else
+		not_ok "in $1 alone" "$(tail -n 60 <<<"$output")"
+	fi
+	note "$(grep -a '^#' <<<"$output")"
+}
+alone "the filesystem" test_recovery_points
+alone "clusters" test_cluster
 
 ZRAMFS=$faults/zramfs CTL=$faults/zramfsctl
 mount_zramfs size=256m
