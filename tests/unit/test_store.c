@@ -1101,14 +1101,21 @@ static const struct CMUnitTest pool_tests[] = {
 	cmocka_unit_test(threads_put_read_share_and_drop),
 };
 
+static int run_with_pool(const struct pool_ops *ops, unsigned int cluster_pages)
+{
+	store_pool_ops = ops;
+	store_cluster_pages = cluster_pages;
+	return cmocka_run_group_tests_name(ops->name, pool_tests, NULL, NULL);
+}
+
 int main(void)
 {
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	store_pool_ops = &pool_z3fold;
-	failed += cmocka_run_group_tests_name("z3fold", pool_tests, NULL, NULL);
-	store_pool_ops = &pool_zbud;
-	failed += cmocka_run_group_tests_name("zbud", pool_tests, NULL, NULL);
+	failed += run_with_pool(&pool_z3fold, 1);
+	failed += run_with_pool(&pool_zbud, 1);
+	failed += run_with_pool(&pool_z3fold, 8);
+	failed += run_with_pool(&pool_zbud, 32);
 	store_pool_ops = &pool_zsmalloc;
 	store_cluster_pages = 16;
 	failed += cmocka_run_group_tests_name("clusters", tests, NULL, NULL);
