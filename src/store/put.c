@@ -112,15 +112,30 @@ int store_fill(struct store *store, uint64_t word, store_ref *ref)
 	return 0;
 }
 
+/*
+ * Compress the oldest pages together, as the background does, and with its
+ * lock: who waits until it stands still waits for this, too.
+ */
+static bool make_room(struct store *store, struct store_thread *thread)
+{
+	bool made;
+
+	if (pthread_rwlock_tryrdlock(&store->work_lock))
+		return false;
+	made = compress_hot(store, thread, store->cluster_pages, 0, NULL);
+	pthread_rwlock_unlock(&store->work_lock);
+	return made;
+}
+
 /* Room in the hot tier. -EAGAIN, -ENOSPC as hot_take_frame(). */
 static int take_frame(struct store *store, struct store_thread *thread,
 		      unsigned int flags, uint32_t *frame)
 {
 	int ret = hot_take_frame(&store->hot, flags, frame);
 
-	/* A page that is compressed alone is in no cluster: make room. */
+	/* A page that is compressed alone is in no cluster. */
 	if (ret == -EAGAIN && store->cluster_pages > 1 &&
-	    compress_hot(store, thread, store->cluster_pages, 0, NULL))
+	    make_room(store, thread))
 		ret = hot_take_frame(&store->hot, flags, frame);
 	return ret;
 }

@@ -106,8 +106,9 @@ struct store {
 	struct sparse_clusters sparse;
 
 	/*
-	 * Held shared by background threads while they work, exclusively by
-	 * whoever needs them to stand still. Before all other store locks.
+	 * Held shared by background threads while they work, and by writers
+	 * while they do that work; exclusively by whoever needs all of them to
+	 * stand still. Before all other store locks.
 	 */
 	pthread_rwlock_t work_lock;
 	/* Guards stopping, and is what idle threads wait with. */
