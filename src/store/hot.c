@@ -81,6 +81,20 @@ static void unlink_frame(struct hot *hot, uint32_t frame)
 	entry->slot = 0;
 }
 
+/*
+ * When the young end was reached. Not before whatever is there: who read the
+ * clock may have been held up on the way here, and the queue is in order.
+ */
+static uint32_t arrival(const struct hot *hot, int64_t now)
+{
+	uint32_t last;
+
+	if (hot->tail == ARENA_NIL)
+		return (uint32_t)now;
+	last = hot->entry[hot->tail].since;
+	return (int32_t)(last - (uint32_t)now) > 0 ? last : (uint32_t)now;
+}
+
 void hot_enqueue(struct hot *hot, uint32_t frame, uint32_t slot, int64_t now,
 		 bool old)
 {
@@ -89,7 +103,7 @@ void hot_enqueue(struct hot *hot, uint32_t frame, uint32_t slot, int64_t now,
 	pthread_mutex_lock(&hot->lock);
 	entry->slot = slot;
 	if (!old)
-		entry->since = (uint32_t)now;
+		entry->since = arrival(hot, now);
 	entry->prev = old ? ARENA_NIL : hot->tail;
 	entry->next = old ? hot->head : ARENA_NIL;
 	if (entry->prev == ARENA_NIL)

@@ -461,7 +461,9 @@ static void drain_succeeds_while_others_write(void **state)
 				 0);
 		cell = ref;
 		store_page_info(world.store, &cell, &info);
-		assert_int_equal(info.kind, STORE_KIND_COMPRESSED);
+		/* What was compressed with it dies: it may be hot again. */
+		if (store_cluster_pages == 1)
+			assert_int_equal(info.kind, STORE_KIND_COMPRESSED);
 		store_drop(world.store, ref);
 		assert_int_equal(
 			store_set_hot(world.store, i % 4 ? MIB : MIB / 8), 0);
