@@ -215,6 +215,22 @@ bool cluster_is_sparse(const struct cluster *cluster, uint32_t members)
 	return members * 3 <= cluster_pages(cluster) * 2;
 }
 
+/* Whatever a damaged member may name. */
+static bool is_cluster(const struct store *store, uint64_t block,
+		       unsigned int index)
+{
+	uint64_t end = (uint64_t)arena_extent(store->arena, ARENA_CLUSTERS)
+		       << SLAB_SHIFT;
+	struct location shape;
+
+	if (!block || block >= end)
+		return false;
+	shape = shape_of(cluster_at(store, (uint32_t)block));
+	return shape.type == OBJECT_CLUSTER && index < shape.length &&
+	       shape.length <= store->cluster_pages &&
+	       shape.handle <= store->cluster_pages;
+}
+
 /* --- leaving ------------------------------------------------------------- */
 
 void cluster_list_sparse(struct store *store, uint32_t block)
@@ -305,11 +321,16 @@ void cluster_unpin(struct store *store, uint32_t block)
 		free_cluster(store, cluster, block);
 }
 
-void cluster_leave(struct store *store, uint32_t block)
+void cluster_leave(struct store *store, uint64_t named)
 {
-	struct cluster *cluster = cluster_at(store, block);
+	uint32_t block = (uint32_t)named;
+	struct cluster *cluster;
 	uint32_t left;
 
+	/* A damaged member's: what it named stays as it is. */
+	if (!is_cluster(store, named, 0))
+		return;
+	cluster = cluster_at(store, block);
 	/* Cannot fail, as there is the caller's reference. */
 	if (!object_pin(&cluster->object))
 		return;
@@ -349,22 +370,6 @@ static const unsigned char *gather(struct store *store,
 	return room->packed;
 }
 
-/* Whatever a damaged member may name. */
-static bool is_cluster(const struct store *store, uint64_t block,
-		       unsigned int index)
-{
-	uint64_t end = (uint64_t)arena_extent(store->arena, ARENA_CLUSTERS)
-		       << SLAB_SHIFT;
-	struct location shape;
-
-	if (!block || block >= end)
-		return false;
-	shape = shape_of(cluster_at(store, (uint32_t)block));
-	return shape.type == OBJECT_CLUSTER && index < shape.length &&
-	       shape.length <= store->cluster_pages &&
-	       shape.handle <= store->cluster_pages;
-}
-
 int cluster_unpack(struct store *store, struct store_thread *thread,
 		   uint64_t block, unsigned int index)
 {
@@ -394,12 +399,16 @@ int cluster_unpack(struct store *store, struct store_thread *thread,
 	return ret;
 }
 
-unsigned int cluster_share(const struct store *store, uint32_t block)
+unsigned int cluster_share(const struct store *store, uint64_t block)
 {
-	const struct cluster *cluster = cluster_at(store, block);
-	uint32_t members = object_references(atomic_load_explicit(
-		&cluster->object.count, memory_order_relaxed));
+	const struct cluster *cluster;
+	uint32_t members;
 
+	if (!is_cluster(store, block, 0))
+		return 0;
+	cluster = cluster_at(store, (uint32_t)block);
+	members = object_references(atomic_load_explicit(
+		&cluster->object.count, memory_order_relaxed));
 	return cluster->length / (members ? members : 1);
 }
 

@@ -85,8 +85,11 @@ int cluster_make(struct store *store, struct store_thread *thread,
 /* One more reference, by who has one, and the location for that member. */
 uint64_t cluster_join(struct store *store, uint32_t block, unsigned int index);
 
-/* Give a reference back. Never allocates, cannot fail. */
-void cluster_leave(struct store *store, uint32_t block);
+/*
+ * Give a reference back. Never allocates, cannot fail: where a damaged member
+ * names no cluster, nothing is done.
+ */
+void cluster_leave(struct store *store, uint64_t block);
 
 /*
  * All pages of a cluster that the caller holds, by a member or a pin, into the
@@ -95,8 +98,8 @@ void cluster_leave(struct store *store, uint32_t block);
 int cluster_unpack(struct store *store, struct store_thread *thread,
 		   uint64_t block, unsigned int index);
 
-/* Of its bytes, a member's share; it is held. */
-unsigned int cluster_share(const struct store *store, uint32_t block);
+/* Of its bytes, a member's share; it is held. 0: there is no such cluster. */
+unsigned int cluster_share(const struct store *store, uint64_t block);
 
 /* Give up a pin. */
 void cluster_unpin(struct store *store, uint32_t block);

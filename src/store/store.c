@@ -53,7 +53,7 @@ void store_free_place(struct store *store, struct object *object)
 		compress_undo(store, word);
 	} else if (at.type == OBJECT_MEMBER) {
 		store_count(store, COUNT_COMPRESSED, -1);
-		cluster_leave(store, (uint32_t)at.handle);
+		cluster_leave(store, at.handle);
 		return;
 	}
 	housekeeping_freed(store, at.length);
@@ -359,7 +359,7 @@ void store_page_info(struct store *store, const store_cell *cell,
 		atomic_load_explicit(&object->count, memory_order_relaxed));
 	info->codec = at.codec;
 	info->length = at.type == OBJECT_MEMBER
-			       ? cluster_share(store, (uint32_t)at.handle)
+			       ? cluster_share(store, at.handle)
 			       : at.length;
 	if (at.type == OBJECT_FILL)
 		info->kind = STORE_KIND_FILL;

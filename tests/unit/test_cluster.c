@@ -546,6 +546,38 @@ static void a_damaged_cluster_is_an_error(void **state)
 	world_end(&world);
 }
 
+/* It has no length to tell, and no other page goes with it. */
+static void a_member_of_no_cluster_can_be_asked_for_and_dropped(void **state)
+{
+	struct store_page_info info;
+	struct object *object;
+	struct world world;
+	struct cluster *cluster;
+	uint64_t block;
+
+	world_make(&world, 0);
+	fill(&world);
+	assert_int_equal(store_drain(world.store), 0);
+	object = store_object(world.store, world.cell[0] >> 1);
+	block = location_unpack(object->location).handle;
+	cluster = cluster_at(world.store, (uint32_t)block);
+	/* The last one's lower half is a cluster's number. */
+	const uint64_t wrong[] = {0, UINT32_MAX, UINT64_C(1) << 32 | block};
+
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		object = store_object(world.store, world.cell[i] >> 1);
+		object->location =
+			location_pack(OBJECT_MEMBER, CODEC_ZSTD, i, wrong[i]);
+		store_page_info(world.store, &world.cell[i], &info);
+		assert_int_equal(info.length, 0);
+		drop(&world, i);
+	}
+	assert_int_equal(object_references(cluster->object.count), 16);
+	expect_pages(&world);
+	munmap(world.cell, PAGES * sizeof(store_cell));
+	leave(&world);
+}
+
 /* --- threads ------------------------------------------------------------- */
 
 #define ROUNDS 3000
@@ -786,6 +818,8 @@ int main(void)
 		cmocka_unit_test(chunks_are_moved_by_compaction),
 		cmocka_unit_test(at_the_limit_pages_are_kept_and_read),
 		cmocka_unit_test(a_damaged_cluster_is_an_error),
+		cmocka_unit_test(
+			a_member_of_no_cluster_can_be_asked_for_and_dropped),
 		cmocka_unit_test(threads_meet_in_clusters),
 		cmocka_unit_test(clusters_are_found_again),
 #ifdef ZRAMFS_FAULTS
