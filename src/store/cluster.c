@@ -233,12 +233,11 @@ static bool is_cluster(const struct store *store, uint64_t block,
 
 /* --- leaving ------------------------------------------------------------- */
 
-void cluster_list_sparse(struct store *store, uint32_t block)
+/* Under the lock. */
+static void list(struct store *store, struct cluster *cluster, uint32_t block)
 {
 	struct sparse_clusters *sparse = &store->sparse;
-	struct cluster *cluster = cluster_at(store, block);
 
-	pthread_mutex_lock(&sparse->lock);
 	if (!cluster->next && !sparse->first) {
 		sparse->first = cluster->next = cluster->previous = block;
 	} else if (!cluster->next) {
@@ -249,7 +248,13 @@ void cluster_list_sparse(struct store *store, uint32_t block)
 		cluster_at(store, first->previous)->next = block;
 		first->previous = block;
 	}
-	pthread_mutex_unlock(&sparse->lock);
+}
+
+void cluster_list_sparse(struct store *store, uint32_t block)
+{
+	pthread_mutex_lock(&store->sparse.lock);
+	list(store, cluster_at(store, block), block);
+	pthread_mutex_unlock(&store->sparse.lock);
 }
 
 /* Under the lock. */
@@ -290,10 +295,14 @@ uint32_t cluster_take_sparse(struct store *store)
 	return block;
 }
 
-void cluster_put_back(struct store *store, uint32_t block)
+void cluster_put_back(struct store *store, uint32_t block, bool again)
 {
+	struct cluster *cluster = cluster_at(store, block);
+
 	pthread_mutex_lock(&store->sparse.lock);
-	unlist(store, cluster_at(store, block), block);
+	unlist(store, cluster, block);
+	if (again)
+		list(store, cluster, block);
 	pthread_mutex_unlock(&store->sparse.lock);
 	cluster_unpin(store, block);
 }

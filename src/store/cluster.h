@@ -111,10 +111,11 @@ void cluster_list_sparse(struct store *store, uint32_t block);
 
 /*
  * The oldest sparse cluster, pinned, for the caller alone: it is not listed
- * again before cluster_put_back(), which gives up the pin. 0: none.
+ * again before cluster_put_back(), which gives up the pin. 0: none. again: it
+ * is as sparse as it was, and is the youngest of them now.
  */
 uint32_t cluster_take_sparse(struct store *store);
-void cluster_put_back(struct store *store, uint32_t block);
+void cluster_put_back(struct store *store, uint32_t block, bool again);
 
 /* How the pool asks for a chunk to be moved; see struct pool_owner_ops. */
 size_t cluster_move_begin(struct store *store, uint32_t block, uint64_t handle);
@@ -142,7 +143,8 @@ int cluster_map_settle(struct cluster_map *map);
 
 /*
  * Bring what is left of up to max sparse clusters back to the hot tier, or
- * compress it by itself. Returns how many were looked at.
+ * compress it by itself. Returns how many were looked at. One for which there
+ * was no memory is not of them: it is listed again, and the last that is tried.
  */
 unsigned int repack_sparse(struct store *store, struct store_thread *thread,
 			   unsigned int max);

@@ -146,7 +146,10 @@ unsigned int repack_sparse(struct store *store, struct store_thread *thread,
 		ret = cluster_unpack(store, thread, block, 0);
 		for (i = 0; !ret && i < pages; i++)
 			ret = repack_member(store, thread, block, i);
-		cluster_put_back(store, block);
+		/* Else it would keep all of its memory until one more dies. */
+		cluster_put_back(store, block, ret == -ENOSPC);
+		if (ret == -ENOSPC)
+			break;
 	}
 	return done;
 }

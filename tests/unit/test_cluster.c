@@ -484,6 +484,37 @@ static void at_the_limit_pages_are_kept_and_read(void **state)
 	world_end(&world);
 }
 
+/* And when there is memory again, they are. */
+static void what_could_not_be_repacked_stays_listed(void **state)
+{
+	uint32_t taken[PAGES];
+	unsigned int i, nr = 0;
+	struct world world;
+
+	world_make(&world, 0);
+	fill(&world);
+	assert_int_equal(store_drain(world.store), 0);
+	for (i = 0; i < PAGES; i++)
+		if (i % 16 < 6)
+			drop(&world, i);
+	arena_set_limit(world.arena, PAGE_SIZE);
+	while (nr < PAGES && !arena_alloc(world.arena, ARENA_POOL, 1,
+					  ARENA_RESERVE, &taken[nr]))
+		nr++;
+	for (i = 0; i < PAGES; i++)
+		repack_sparse(world.store, store_thread(world.store), 1);
+	assert_int_not_equal(stats_of(&world).clusters, 0);
+	expect_pages(&world);
+	while (nr)
+		arena_free(world.arena, ARENA_POOL, taken[--nr], 1);
+	expect_clean(&world);
+	arena_set_limit(world.arena, 128 * MIB);
+	repack_sparse(world.store, store_thread(world.store), UINT32_MAX);
+	assert_int_equal(stats_of(&world).clusters, 0);
+	expect_pages(&world);
+	world_end(&world);
+}
+
 /* --- damage -------------------------------------------------------------- */
 
 /* One bit of the compressed bytes: its pages are right, or an error. */
@@ -817,6 +848,7 @@ int main(void)
 		cmocka_unit_test(the_background_repacks),
 		cmocka_unit_test(chunks_are_moved_by_compaction),
 		cmocka_unit_test(at_the_limit_pages_are_kept_and_read),
+		cmocka_unit_test(what_could_not_be_repacked_stays_listed),
 		cmocka_unit_test(a_damaged_cluster_is_an_error),
 		cmocka_unit_test(
 			a_member_of_no_cluster_can_be_asked_for_and_dropped),
