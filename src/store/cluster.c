@@ -84,9 +84,10 @@ void cluster_room_exit(struct cluster_room *room)
 void cluster_room_rest(struct cluster_room *room)
 {
 	/* Where it fails, the memory stays for another time: no harm. */
-	if (room->serial)
+	if (room->used)
 		madvise(room->pages, room->bytes, MADV_DONTNEED);
 	room->serial = 0;
+	room->used = false;
 }
 
 /* --- making -------------------------------------------------------------- */
@@ -161,6 +162,7 @@ int cluster_make(struct store *store, struct store_thread *thread,
 	int length, ret;
 
 	room->serial = 0;
+	room->used = true;
 	for (i = 0; i < nr; i++)
 		memcpy(room->pages + (size_t)i * PAGE_SIZE, page[i], PAGE_SIZE);
 	length = codec_compress(&thread->streams, room->pages, bytes,
@@ -394,6 +396,7 @@ int cluster_unpack(struct store *store, struct store_thread *thread,
 	if (room->serial == cluster->object.word)
 		return 0;
 	room->serial = 0;
+	room->used = true;
 	shape = shape_of(cluster);
 	if (!object_pin(&cluster->object))
 		return -EIO;

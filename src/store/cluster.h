@@ -62,6 +62,7 @@ uint32_t *cluster_members(const struct cluster *cluster);
 /* What a thread needs to pack and unpack; of no use to anybody else. */
 struct cluster_room {
 	uint64_t serial; /* of the cluster in pages[]; 0: none */
+	bool used;	 /* since it rested */
 	size_t bytes;	 /* of both */
 	unsigned char *pages;
 	unsigned char *packed;

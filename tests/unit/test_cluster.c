@@ -274,6 +274,31 @@ static void what_does_not_compress_is_kept_page_by_page(void **state)
 	world_end(&world);
 }
 
+/* Whatever came of what it did there: it lies idle. */
+static void a_thread_that_rests_gives_its_room_back(void **state)
+{
+	unsigned char resident[2 * 16];
+	struct cluster_room *room;
+	char page[PAGE_SIZE];
+	struct world world;
+	unsigned int i;
+
+	world_make(&world, 0);
+	for (i = 0; i < PAGES; i++) {
+		make_noise(page, i);
+		put(&world, i, page);
+	}
+	room = &store_thread(world.store)->room;
+	assert_int_equal(compress_hot(world.store, store_thread(world.store), 1,
+				      INT32_MIN, NULL),
+			 16);
+	store_rest_thread(world.store);
+	assert_int_equal(mincore(room->pages, room->bytes, resident), 0);
+	for (i = 0; i < room->bytes / PAGE_SIZE; i++)
+		assert_int_equal(resident[i] & 1, 0);
+	world_end(&world);
+}
+
 static void du_divides_a_cluster_among_its_pages(void **state)
 {
 	struct store_page_info info;
@@ -838,6 +863,7 @@ int main(void)
 		cmocka_unit_test(
 			a_full_tier_makes_the_writer_compress_together),
 		cmocka_unit_test(what_does_not_compress_is_kept_page_by_page),
+		cmocka_unit_test(a_thread_that_rests_gives_its_room_back),
 		cmocka_unit_test(du_divides_a_cluster_among_its_pages),
 		cmocka_unit_test(an_equal_page_is_found_in_a_cluster),
 		cmocka_unit_test(the_last_member_frees_its_cluster),
