@@ -2,8 +2,8 @@
 /*
  * cluster.c - making, reading and leaving clusters
  *
- * Owns the records in the CLUSTERS slab and the list of sparse ones. It may
- * not change an object: compress.c and repack.c do, who call it. See cluster.h.
+ * Owns the records in the CLUSTERS slab. It may not change an object:
+ * compress.c and repack.c do, who call it. See cluster.h.
  *
  * A record is complete before the first member's location names it, and freed
  * after the last one's does no more.
@@ -212,11 +212,6 @@ uint64_t cluster_join(struct store *store, uint32_t block, unsigned int index)
 			     block);
 }
 
-bool cluster_is_sparse(const struct cluster *cluster, uint32_t members)
-{
-	return members * 3 <= cluster_pages(cluster) * 2;
-}
-
 /* Whatever a damaged member may name. */
 static bool is_cluster(const struct store *store, uint64_t block,
 		       unsigned int index)
@@ -235,88 +230,12 @@ static bool is_cluster(const struct store *store, uint64_t block,
 
 /* --- leaving ------------------------------------------------------------- */
 
-/* Under the lock. */
-static void list(struct store *store, struct cluster *cluster, uint32_t block)
-{
-	struct sparse_clusters *sparse = &store->sparse;
-
-	if (!cluster->next && !sparse->first) {
-		sparse->first = cluster->next = cluster->previous = block;
-	} else if (!cluster->next) {
-		struct cluster *first = cluster_at(store, sparse->first);
-
-		cluster->next = sparse->first;
-		cluster->previous = first->previous;
-		cluster_at(store, first->previous)->next = block;
-		first->previous = block;
-	}
-}
-
-void cluster_list_sparse(struct store *store, uint32_t block)
-{
-	pthread_mutex_lock(&store->sparse.lock);
-	list(store, cluster_at(store, block), block);
-	pthread_mutex_unlock(&store->sparse.lock);
-}
-
-/* Under the lock. */
-static void unlist(struct store *store, struct cluster *cluster, uint32_t block)
-{
-	struct sparse_clusters *sparse = &store->sparse;
-
-	if (!cluster->next)
-		return;
-	cluster_at(store, cluster->previous)->next = cluster->next;
-	cluster_at(store, cluster->next)->previous = cluster->previous;
-	if (sparse->first == block)
-		sparse->first = cluster->next == block ? 0 : cluster->next;
-	cluster->next = cluster->previous = 0;
-}
-
-uint32_t cluster_take_sparse(struct store *store)
-{
-	struct sparse_clusters *sparse = &store->sparse;
-	uint32_t block;
-	bool pinned = false;
-
-	pthread_mutex_lock(&sparse->lock);
-	do {
-		block = sparse->first;
-		if (!block)
-			break;
-		/* One that is being freed refuses. */
-		pinned = object_pin(&cluster_at(store, block)->object);
-		unlist(store, cluster_at(store, block), block);
-	} while (!pinned);
-	if (block) {
-		/* In a circle of its own: nobody lists it meanwhile. */
-		cluster_at(store, block)->next = block;
-		cluster_at(store, block)->previous = block;
-	}
-	pthread_mutex_unlock(&sparse->lock);
-	return block;
-}
-
-void cluster_put_back(struct store *store, uint32_t block, bool again)
-{
-	struct cluster *cluster = cluster_at(store, block);
-
-	pthread_mutex_lock(&store->sparse.lock);
-	unlist(store, cluster, block);
-	if (again)
-		list(store, cluster, block);
-	pthread_mutex_unlock(&store->sparse.lock);
-	cluster_unpin(store, block);
-}
-
 static void free_cluster(struct store *store, struct cluster *cluster,
 			 uint32_t block)
 {
 	unsigned int length = cluster->length;
 
-	pthread_mutex_lock(&store->sparse.lock);
-	unlist(store, cluster, block);
-	pthread_mutex_unlock(&store->sparse.lock);
+	cluster_unlist(store, block);
 	free_chunks(store, cluster, cluster_chunks(cluster));
 	slab_free(store->clusters, block);
 	store_count(store, COUNT_CLUSTERS, -1);
@@ -419,8 +338,8 @@ unsigned int cluster_share(const struct store *store, uint64_t block)
 	if (!is_cluster(store, block, 0))
 		return 0;
 	cluster = cluster_at(store, (uint32_t)block);
-	members = object_references(atomic_load_explicit(
-		&cluster->object.count, memory_order_relaxed));
+	members = object_references(atomic_load_explicit(&cluster->object.count,
+							 memory_order_relaxed));
 	return cluster->length / (members ? members : 1);
 }
 

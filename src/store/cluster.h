@@ -105,6 +105,12 @@ unsigned int cluster_share(const struct store *store, uint64_t block);
 /* Give up a pin. */
 void cluster_unpin(struct store *store, uint32_t block);
 
+/* How the pool asks for a chunk to be moved; see struct pool_owner_ops. */
+size_t cluster_move_begin(struct store *store, uint32_t block, uint64_t handle);
+void cluster_move_end(struct store *store, uint32_t block, uint64_t handle);
+
+/* --- cluster_sparse.c ---------------------------------------------------- */
+
 /* Has a third of the members died? */
 bool cluster_is_sparse(const struct cluster *cluster, uint32_t members);
 /* It is, and it is held. */
@@ -117,10 +123,8 @@ void cluster_list_sparse(struct store *store, uint32_t block);
  */
 uint32_t cluster_take_sparse(struct store *store);
 void cluster_put_back(struct store *store, uint32_t block, bool again);
-
-/* How the pool asks for a chunk to be moved; see struct pool_owner_ops. */
-size_t cluster_move_begin(struct store *store, uint32_t block, uint64_t handle);
-void cluster_move_end(struct store *store, uint32_t block, uint64_t handle);
+/* It is about to be freed: it is not listed any more, if it was. */
+void cluster_unlist(struct store *store, uint32_t block);
 
 /* --- cluster_map.c: see store_map_create() ------------------------------ */
 

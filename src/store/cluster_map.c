@@ -58,6 +58,15 @@ void cluster_map_destroy(struct cluster_map *map)
 	free(map);
 }
 
+/* Are there as many chunks as the compressed bytes take? */
+static bool has_chunks(const struct cluster *cluster, uint64_t chunks)
+{
+	uint64_t pages =
+		((uint64_t)cluster->length + PAGE_SIZE - 1) / PAGE_SIZE;
+
+	return chunks && chunks == pages;
+}
+
 /* Is there a record of that shape, and is it all within its block? */
 static bool is_whole(const struct cluster_map *map, uint32_t block)
 {
@@ -67,7 +76,8 @@ static bool is_whole(const struct cluster_map *map, uint32_t block)
 		&cluster->object.location, memory_order_relaxed));
 
 	return shape.type == OBJECT_CLUSTER && shape.length > 1 &&
-	       shape.length <= map->store->cluster_pages && shape.handle &&
+	       shape.length <= map->store->cluster_pages &&
+	       has_chunks(cluster, shape.handle) &&
 	       shape.handle <= shape.length &&
 	       slab_size(slab, block) >=
 		       cluster_size(shape.length, (unsigned int)shape.handle);

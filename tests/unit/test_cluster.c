@@ -154,6 +154,26 @@ static void claim(struct world *world, struct store_map *map,
 	assert_int_equal(errors, 0);
 }
 
+/* What is wrong with the claimed objects. */
+static uint64_t errors_in(struct world *world)
+{
+	struct arena_map *arena_map;
+	struct store_map *map;
+	uint64_t errors = 0;
+	unsigned int i;
+
+	store_pause(world->store);
+	assert_int_equal(store_map_create(&map, world->store), 0);
+	assert_int_equal(arena_map_create(&arena_map, world->arena), 0);
+	for (i = 0; i < PAGES; i++)
+		assert_int_equal(store_claim(map, world->cell[i]), 0);
+	assert_int_equal(store_map_finish(map, arena_map, &errors), 0);
+	arena_map_destroy(arena_map);
+	store_map_destroy(map);
+	store_resume(world->store);
+	return errors;
+}
+
 static void expect_clean(struct world *world)
 {
 	struct arena_map *arena_map;
@@ -634,6 +654,33 @@ static void a_member_of_no_cluster_can_be_asked_for_and_dropped(void **state)
 	leave(&world);
 }
 
+static void the_check_finds_a_damaged_record(void **state)
+{
+	struct cluster *cluster;
+	struct world world;
+	uint64_t word;
+
+	world_make(&world, 0);
+	fill(&world);
+	assert_int_equal(store_drain(world.store), 0);
+	assert_int_equal(errors_in(&world), 0);
+	word = store_object(world.store, world.cell[0] >> 1)->location;
+	cluster =
+		cluster_at(world.store, (uint32_t)location_unpack(word).handle);
+	cluster->length += PAGE_SIZE;
+	assert_in_range(errors_in(&world), 1, PAGES);
+	cluster->length -= PAGE_SIZE;
+	cluster_members(cluster)[7]++;
+	assert_int_equal(errors_in(&world), 1);
+	cluster_members(cluster)[7]--;
+	word = cluster->chunk[0];
+	cluster->chunk[0] = location_pack(OBJECT_HOT, 0, PAGE_SIZE, 1);
+	assert_in_range(errors_in(&world), 1, PAGES);
+	cluster->chunk[0] = word;
+	assert_int_equal(errors_in(&world), 0);
+	world_end(&world);
+}
+
 /* --- threads ------------------------------------------------------------- */
 
 #define ROUNDS 3000
@@ -878,6 +925,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_cluster_is_an_error),
 		cmocka_unit_test(
 			a_member_of_no_cluster_can_be_asked_for_and_dropped),
+		cmocka_unit_test(the_check_finds_a_damaged_record),
 		cmocka_unit_test(threads_meet_in_clusters),
 		cmocka_unit_test(clusters_are_found_again),
 #ifdef ZRAMFS_FAULTS
