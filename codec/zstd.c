@@ -130,7 +130,8 @@ static int zstd_compress(void *opaque, const void *src, size_t src_len,
 
 static bool zstd_prepare(struct zstd_stream *stream, int level, size_t most)
 {
-	static const char zeros[CODEC_MOST];
+	/* Not constant, so that it takes no place in the program's file. */
+	static char zeros[CODEC_MOST];
 
 	if (ZSTD_isError(ZSTD_CCtx_setParameter(
 		    stream->compressor, ZSTD_c_compressionLevel, level)) ||

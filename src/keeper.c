@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "process_memory.h"
 
 /* fork() fails while memory is short: try again for a while. */
 #define FORK_ATTEMPTS 100
@@ -165,6 +166,7 @@ static int listen_to_worker(struct keeper *keeper)
 		if (!keeper->ready)
 			status = keeper->config->ready(keeper->config->context);
 		keeper->ready = true;
+		process_memory_let_code_go();
 		break;
 	case KEEPER_SERVED:
 		keeper->served = true;

@@ -9,11 +9,13 @@
 #include "process_memory.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -91,8 +93,8 @@ uint64_t process_memory_bytes(void)
 		if (kept_bytes > most_bytes)
 			most_bytes = kept_bytes;
 		cost = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
-		kept_until = clock_ns(CLOCK_MONOTONIC) +
-			     cost * PROCESS_MEMORY_SHARE;
+		kept_until =
+			clock_ns(CLOCK_MONOTONIC) + cost * PROCESS_MEMORY_SHARE;
 	}
 	bytes = kept_bytes;
 	pthread_mutex_unlock(&lock);
@@ -114,4 +116,32 @@ void process_memory_reset_most(void)
 	pthread_mutex_lock(&lock);
 	most_bytes = kept_bytes;
 	pthread_mutex_unlock(&lock);
+}
+
+/* Of one object, what cannot have been written to. */
+static int let_object_go(struct dl_phdr_info *object, size_t size,
+			 void *context)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	/* The kernel's own, which is in no file. */
+	if (!strncmp(object->dlpi_name, "linux-", strlen("linux-")))
+		return 0;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+		uintptr_t from = object->dlpi_addr + segment->p_vaddr;
+		uintptr_t to = from + segment->p_filesz;
+
+		if (segment->p_type != PT_LOAD || segment->p_flags & PF_W)
+			continue;
+		from &= ~(page - 1);
+		/* Locked in memory, it stays; it need not go. */
+		madvise((void *)from, to - from, MADV_DONTNEED);
+	}
+	return 0;
+}
+
+void process_memory_let_code_go(void)
+{
+	dl_iterate_phdr(let_object_go, NULL);
 }

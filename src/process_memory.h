@@ -32,4 +32,11 @@ uint64_t process_memory_bytes(void);
 uint64_t process_memory_most(void);
 void process_memory_reset_most(void);
 
+/*
+ * Unmap the pages of program and libraries that only a start needed: those that
+ * are needed still come back from the page cache, with a fault for each few.
+ * Changes nothing but what the system counts as this process's. Any thread.
+ */
+void process_memory_let_code_go(void);
+
 #endif

@@ -24,6 +24,7 @@
 #include "log.h"
 #include "options.h"
 #include "pressure.h"
+#include "process_memory.h"
 #include "service.h"
 #include "service_block.h"
 #include "transport.h"
@@ -124,6 +125,7 @@ static bool become_ready(const struct server *server)
 		log_line(LOG_ERR, "/dev/null: %s", strerror(-error));
 	else
 		keeper_tell(link, KEEPER_READY, NULL, 0);
+	process_memory_let_code_go();
 	return !error;
 }
 

@@ -57,6 +57,19 @@ static void test_counts_private_memory(void **state)
 	assert_in_range(fresh(), 1, with - SIZE / 2);
 }
 
+/* What has run stays mapped else, and much beside it. */
+static void test_lets_code_go(void **state)
+{
+	uint64_t before, after;
+
+	need_memory_alone();
+	before = fresh();
+	process_memory_let_code_go();
+	after = fresh();
+	assert_in_range(after, 1, before - 1);
+	process_memory_let_code_go();
+}
+
 static void test_leaves_shared_memory_out(void **state)
 {
 	uint64_t before;
@@ -89,6 +102,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counts_private_memory),
+		cmocka_unit_test(test_lets_code_go),
 		cmocka_unit_test(test_leaves_shared_memory_out),
 		cmocka_unit_test(test_the_most_begins_anew),
 	};
