@@ -120,6 +120,14 @@ static void fill(struct world *world)
 	}
 }
 
+/* A world whose pages are all compressed. */
+static void make_cold(struct world *world)
+{
+	world_make(world, 0);
+	fill(world);
+	assert_int_equal(store_drain(world->store), 0);
+}
+
 /* All cells that are not empty have the page that fill() put there. */
 static void expect_pages(struct world *world)
 {
@@ -221,9 +229,7 @@ static void together_pages_take_less(void **state)
 		struct store_stats stats;
 		struct world world;
 
-		world_make(&world, 0);
-		fill(&world);
-		assert_int_equal(store_drain(world.store), 0);
+		make_cold(&world);
 		stats = stats_of(&world);
 		assert_int_equal(stats.hot_pages, 0);
 		assert_int_equal(stats.compressed_pages, PAGES);
@@ -248,9 +254,7 @@ static void each_codec_takes_pages_together(void **state)
 		struct world world;
 
 		codec = codec_by_id(id);
-		world_make(&world, 0);
-		fill(&world);
-		assert_int_equal(store_drain(world.store), 0);
+		make_cold(&world);
 		assert_int_equal(stats_of(&world).clusters, PAGES / 16);
 		expect_pages(&world);
 		world_end(&world);
@@ -327,9 +331,7 @@ static void du_divides_a_cluster_among_its_pages(void **state)
 	struct world world;
 	unsigned int i;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	for (i = 0; i < PAGES; i++) {
 		store_page_info(world.store, &world.cell[i], &info);
 		assert_int_equal(info.kind, STORE_KIND_COMPRESSED);
@@ -349,9 +351,7 @@ static void an_equal_page_is_found_in_a_cluster(void **state)
 	struct world world;
 	store_ref ref;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	make_page(page, 100);
 	assert_int_equal(store_put(world.store, page, 0, &ref), 0);
 	assert_int_equal(ref, world.cell[100]);
@@ -369,9 +369,7 @@ static void the_last_member_frees_its_cluster(void **state)
 	struct world world;
 	unsigned int i;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	for (i = 0; i < PAGES; i++)
 		drop(&world, i);
 	stats = stats_of(&world);
@@ -388,9 +386,7 @@ static void a_sparse_cluster_is_repacked(void **state)
 	struct world world;
 	unsigned int i;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	before = stats_of(&world);
 	for (i = 0; i < PAGES; i++)
 		if (i % 4)
@@ -419,9 +415,7 @@ static void one_that_has_lost_less_is_left_alone(void **state)
 	struct world world;
 	unsigned int i;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	for (i = 0; i < PAGES; i++)
 		if (i % 16 < 5)
 			drop(&world, i);
@@ -439,9 +433,7 @@ static void without_a_hot_tier_it_is_repacked_page_by_page(void **state)
 	struct world world;
 	unsigned int i;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	assert_int_equal(store_set_hot(world.store, 0), 0);
 	for (i = 0; i < PAGES; i++)
 		if (i % 3)
@@ -461,9 +453,7 @@ static void the_background_repacks(void **state)
 	struct world world;
 	unsigned int i;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	assert_int_equal(store_start(world.store), 0);
 	for (i = 0; i < PAGES; i++)
 		if (i % 16)
@@ -484,9 +474,7 @@ static void chunks_are_moved_by_compaction(void **state)
 
 	/* Small clusters: so that chunks are of many sizes. */
 	pages_together = 2;
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	for (i = 0; i < PAGES; i += 2)
 		if (i % 16) {
 			drop(&world, i);
@@ -536,9 +524,7 @@ static void what_could_not_be_repacked_stays_listed(void **state)
 	unsigned int i, nr = 0;
 	struct world world;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	for (i = 0; i < PAGES; i++)
 		if (i % 16 < 6)
 			drop(&world, i);
@@ -594,9 +580,7 @@ static void a_damaged_cluster_is_an_error(void **state)
 	uint64_t word;
 	uint32_t block;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	object = store_object(world.store, world.cell[3] >> 1);
 	word = object->location;
 	block = (uint32_t)location_unpack(word).handle;
@@ -631,9 +615,7 @@ static void a_member_of_no_cluster_can_be_asked_for_and_dropped(void **state)
 	struct cluster *cluster;
 	uint64_t block;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	object = store_object(world.store, world.cell[0] >> 1);
 	block = location_unpack(object->location).handle;
 	cluster = cluster_at(world.store, (uint32_t)block);
@@ -660,9 +642,7 @@ static void the_check_finds_a_damaged_record(void **state)
 	struct world world;
 	uint64_t word;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	assert_int_equal(errors_in(&world), 0);
 	word = store_object(world.store, world.cell[0] >> 1)->location;
 	cluster =
@@ -801,9 +781,7 @@ static void clusters_are_found_again(void **state)
 	struct world world;
 	unsigned int i;
 
-	world_make(&world, 0);
-	fill(&world);
-	assert_int_equal(store_drain(world.store), 0);
+	make_cold(&world);
 	for (i = 0; i < PAGES; i++)
 		if (i % 32 < 12)
 			drop(&world, i);

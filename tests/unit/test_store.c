@@ -29,11 +29,9 @@ struct world {
 	struct store *store;
 };
 
-static void world_make(struct world *world, uint64_t hot, uint64_t limit,
-		       bool dedup)
+static struct store_config config_of(uint64_t hot, bool dedup)
 {
-	struct arena_config arena = {.capacity = 256 * MIB, .limit = limit};
-	struct store_config config = {
+	return (struct store_config){
 		.codec = {&codec_lz4, 1},
 		.pool = store_pool_ops,
 		.hot = hot,
@@ -41,6 +39,13 @@ static void world_make(struct world *world, uint64_t hot, uint64_t limit,
 		.compressors = 1,
 		.cluster_pages = store_cluster_pages,
 	};
+}
+
+static void world_make(struct world *world, uint64_t hot, uint64_t limit,
+		       bool dedup)
+{
+	struct arena_config arena = {.capacity = 256 * MIB, .limit = limit};
+	struct store_config config = config_of(hot, dedup);
 
 	assert_int_equal(arena_create(&world->arena, &arena), 0);
 	assert_int_equal(store_create(&world->store, world->arena, &config), 0);
@@ -770,14 +775,7 @@ static void at_the_limit_put_at_once_keeps_those_before(void **state)
 
 static void attach_rebuilds_what_was_derived(void **state)
 {
-	struct store_config config = {
-		.codec = {&codec_lz4, 1},
-		.pool = store_pool_ops,
-		.hot = MIB,
-		.dedup = true,
-		.compressors = 1,
-		.cluster_pages = store_cluster_pages,
-	};
+	struct store_config config = config_of(MIB, true);
 	unsigned char page[PAGE_SIZE];
 	struct store_stats before, after;
 	struct arena_map *arena_map;
